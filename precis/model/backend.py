@@ -1,9 +1,9 @@
 """The operations of TensorFlow that `keras.ops` does not have. Layers and search use
-`keras.ops` and this file.
+only `keras.ops` and this file.
 
-A decoding loop writes into buffers row by row, without copying the other rows. A write
-changes the buffer itself, so only the result of `write_rows` may be used afterwards.
-`tensor_scatter_nd_update` would copy the whole buffer at each step.
+A decoding loop writes rows of a buffer in place, as `tensor_scatter_nd_update` would
+copy the whole buffer at each step. After a write, only the result of `write_rows` may
+be used.
 """
 
 from typing import Any, TypeAlias
@@ -11,18 +11,17 @@ from typing import Any, TypeAlias
 import keras
 import tensorflow as tf
 
-# Operations, and what they take and return, of which docstrings say dtype and shape. A
-# type checker would guess wrong types from the code of Keras, which states none.
+# Any: docstrings say dtype and shape, and a type checker would infer wrong types from
+# the untyped code of Keras.
 Tensor: TypeAlias = Any
 ops: Any = keras.ops
 tree: Any = keras.tree
 
 
 def with_unknown_size(tensor: Any, axis: int = 0) -> Any:
-    """The same tensor with one axis of unknown size in a graph.
+    """The same tensor with one axis of unknown size in a graph; scalars are unchanged.
 
-    A loop needs this for tensors that it makes larger or smaller. A scalar is returned
-    as it is.
+    A loop needs this for tensors whose size it changes.
     """
     if not tensor.shape or tf.executing_eagerly():
         return tensor
@@ -31,7 +30,7 @@ def with_unknown_size(tensor: Any, axis: int = 0) -> Any:
 
 
 def allocate_buffer(shape: tuple[Any, ...], dtype: Any) -> Any:
-    """Allocates a buffer of zeros; never a constant that a graph shares."""
+    """Allocates a buffer of zeros, which is never a shared constant of a graph."""
     return tf.raw_ops.Empty(shape=shape, dtype=tf.as_dtype(dtype), init=True)
 
 
@@ -43,8 +42,8 @@ def gather_beams(values: Any, order: Any) -> Any:
 def write_rows(buffer: Any, rows: Any, values: Any) -> Any:
     """Replaces rows int32 [M] of a buffer [N, ...] by values [M, ...], in place.
 
-    XLA does not have that operation. Where it compiles, it finds out by itself that
-    nothing else reads the buffer.
+    XLA does not have the in-place operation, but finds out by itself that nothing else
+    reads the buffer.
     """
     if tf.__internal__.get_enclosing_xla_context() is not None:
         return tf.tensor_scatter_nd_update(buffer, rows[:, None], values)
@@ -52,9 +51,9 @@ def write_rows(buffer: Any, rows: Any, values: Any) -> Any:
 
 
 def after(tensor: Any, other: Any) -> Any:
-    """The same tensor, once another is computed.
+    """The same tensor, available only after another tensor is computed.
 
-    Who writes a tensor in place takes it after the last value that is read from it.
+    Before a tensor is overwritten in place, all values read from it must be computed.
     """
     with tf.control_dependencies([other]):
         return tf.identity(tensor)
@@ -71,11 +70,11 @@ def add_bias(rows: Any, bias: Any) -> Any:
 def keep_mask(
     shape: tuple[Any, ...], rate: float, seeds: keras.random.SeedGenerator
 ) -> Any:
-    """The factors of dropout, float32: 0 for a share `rate` of the values at random,
+    """The factors of dropout, float32: 0 for a random share `rate` of the values,
     1 / (1 - rate) for the others.
 
-    16 random bits decide about each value, a quarter of the work of a random float32.
-    The rate is rounded to 1/65536.
+    Each value is decided by 16 random bits, which is faster than a random float32. The
+    rate is rounded to a multiple of 1/65536.
     """
     size = tf.reduce_prod(shape)
     dropped = min(round(rate * 65536), 65535)

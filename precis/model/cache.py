@@ -1,6 +1,6 @@
-"""The cache of a search: what a network keeps from one step to the next, as plain data.
+"""The cache of a search: the tensors that a network keeps from one step to the next.
 
-A cache has three parts. The part says what a search does with a tensor:
+A cache has three parts, which differ in what a search does with their tensors:
 
     part          axes            hypotheses reordered   documents dropped
     per_beam      [B, K, ...]     moved                  selected
@@ -8,15 +8,15 @@ A cache has three parts. The part says what a search does with a tensor:
     shared        any             -                      -
 
 A network with self-attention keeps the keys and values of the written tokens in slots
-that are never moved. At each step, hypothesis k writes its own slot. `attention_mask`
-says for every hypothesis which of the M slots hold its past, and a search reorders this
-mask only:
+that are never moved. At each step, hypothesis k writes a new slot. `attention_mask`
+marks for each hypothesis which of the M slots hold its tokens, and a search reorders
+only this mask:
 
     slots written by k =    0 1   0 1   0 1
     K = 2, 3 steps:  k = 0  x .   . x   x .    its parent at step 2 was hypothesis 1
                      k = 1  x .   . x   . x    x: may be read
 
-A cache that was handed to a step must not be used again: buffers are written in place.
+A cache that was given to a step must not be used again: buffers are written in place.
 """
 
 from collections.abc import Sequence
@@ -30,22 +30,20 @@ from precis.model.backend import (
     with_unknown_size,
 )
 
-# Of the cache of a network that continues its source: int32 [B, S], the source with
-# padding, which is negative, in front of it. Its last token stands in place of the
-# start token.
+# The cache entry of a network that continues its source: the source, int32 [B, S],
+# padded on the left with negative ids. Its last token serves as the start token.
 PROMPT = "prompt"
 
 
 class Cache(NamedTuple):
-    """What a step needs of the steps before it.
+    """What a step needs from earlier steps, as nested tensors by name.
 
     Attributes:
-      per_beam: named nested tensors [B, K, ...] of each hypothesis; `attention_mask`
-          bool [B, K, M] belongs to a `kv_cache`.
-      per_document: named nested tensors of each document. The first axis is B, or a
-          multiple of B with all rows of a document side by side. `kv_cache` is a
-          `KVCache`.
-      shared: named nested tensors of the network, such as prepared weights.
+      per_beam: tensors [B, K, ...] for each hypothesis; `attention_mask` bool [B, K, M]
+          belongs to a `kv_cache`.
+      per_document: tensors for each document. The first axis is B, or a multiple of B
+          with all rows of a document adjacent. `kv_cache` is a `KVCache`.
+      shared: tensors of the network, such as prepared weights.
     """
 
     per_beam: dict[str, Any]
@@ -57,11 +55,11 @@ class KVCache(NamedTuple):
     """Keys and values of the written tokens in M slots, K for each step.
 
     Attributes:
-      self_keys: of each block, [B * G * M/K, K * D/H] in the dtype of the network. A
-          row holds the K slots of one step.
-      self_values: of each block, as the keys.
-      positions: int32 [B, M], the position of the token in each slot. The last M/K
-          steps that there is room for stand last.
+      self_keys: the keys of each block, [B * G * M/K, K * D/H] in the dtype of the
+          network. A row holds the K slots of one step.
+      self_values: the values of each block, as the keys.
+      positions: int32 [B, M], the position of the token in each slot. The slots of the
+          last step that there is room for come last.
     """
 
     self_keys: tuple[Any, ...]
@@ -73,7 +71,7 @@ def reorder_beams(cache: Cache, parents: Any) -> Cache:
     """Lets hypothesis k of each document continue hypothesis parents[:, k].
 
     Args:
-      cache: of B documents with K hypotheses each.
+      cache: the cache of B documents with K hypotheses each.
       parents: int32 [B, K].
     """
     per_beam = tree.map_structure(
@@ -103,7 +101,7 @@ def grow(cache: Cache, *, written: Any, more: int) -> Cache:
     """Makes room for more steps and drops the slots that no hypothesis may read.
 
     Args:
-      cache: a cache without a KV cache needs no room and is returned as it is.
+      cache: the cache; without a KV cache, it is returned unchanged.
       written: int32 scalar, the number of steps so far.
       more: the number of steps to make room for.
     """
@@ -136,10 +134,10 @@ def grow(cache: Cache, *, written: Any, more: int) -> Cache:
 def start_kv_cache(
     attentions: Sequence[Any], *, batch: Any, beams: int, length: int
 ) -> tuple[Any, KVCache]:
-    """An empty KV cache with room for `length` steps.
+    """Makes an empty KV cache with room for `length` steps.
 
     Args:
-      attentions: the self-attention of each block; gives heads, head width and dtype.
+      attentions: the self-attention of each block, for heads, head width and dtype.
       batch: B, a number or a scalar tensor.
       beams: K.
       length: the number of steps to make room for.
@@ -165,11 +163,11 @@ def start_kv_cache(
 
 
 def open_slots(attention_mask: Any, kv_cache: KVCache, index: Any) -> tuple[Any, Any]:
-    """Gives each hypothesis its slot of the step at position `index`.
+    """Makes the slots of the step at position `index` readable.
 
     Args:
       attention_mask: bool [B, K, M].
-      kv_cache: has the slots.
+      kv_cache: the KV cache.
       index: int32 scalar.
 
     Returns:
@@ -195,13 +193,14 @@ def _slots_in_use(attention_mask: Any) -> Any:
     """Finds the slots that some hypothesis may read.
 
     Unused slots are added until the number is the same for all documents and a multiple
-    of 4 K. A multiple of K would do, but the first product of each new shape is slow.
+    of 4 K. A multiple of K would be enough, but the first product of each new shape is
+    slow.
 
     Args:
       attention_mask: bool [B, K, M].
 
     Returns:
-      int32 [B, P], ascending as far as the slots are in use.
+      int32 [B, P], the slots in use, ascending, followed by unused ones.
     """
     _, beams, slots = ops.shape(attention_mask)
     every = ops.arange(slots, dtype="int32")
@@ -209,7 +208,7 @@ def _slots_in_use(attention_mask: Any) -> Any:
         ops.logical_not(ops.any(attention_mask, axis=1)), "int32"
     )  # [B, M]
     most = ops.max(ops.sum(1 - is_free, axis=1))
-    # Slots in use first; both groups stay in their order.
+    # Slots in use first, each group in ascending order.
     order = ops.argsort(is_free * slots + every, axis=-1)
     size = 4 * beams
     count = ops.minimum((most + size - 1) // size * size, slots)

@@ -1,7 +1,7 @@
 """Keeps credentials out of paths, results, messages and logs.
 
-gs://user:secret@bucket/x              a path holds no user and no password
-https://host/x?X-Goog-Signature=ab12   nor a signature
+gs://user:secret@bucket/x              a user and a password
+https://host/x?X-Goog-Signature=ab12   a signature
 """
 
 import logging
@@ -12,7 +12,7 @@ from precis.model.errors import UsageError
 _HIDDEN = "***"
 # scheme://user:password@host
 _USER = re.compile(r"(?<=://)[^/\s@'\"]*@")
-# Parameters of URLs that are signed, or that hold a token.
+# URL parameters that hold a signature or a token.
 _NAMES = (
     *("X-Goog-Signature", "X-Goog-Credential", "X-Amz-Signature", "X-Amz-Credential"),
     *("X-Amz-Security-Token", "AWSAccessKeyId", "GoogleAccessId", "Signature"),
@@ -31,14 +31,14 @@ def redact(text: str) -> str:
 
 
 def refuse_credentials(path: str, *, what: str = "") -> None:
-    """Refuses a path that holds credentials: a result records the paths of its inputs.
+    """Checks that a path holds no credentials, as results record the paths of inputs.
 
     Args:
-      path: or another text with paths.
+      path: the path, or another text with paths.
       what: the flag that it comes from, for the message.
 
     Raises:
-      UsageError: there are credentials in it.
+      UsageError: it holds credentials.
     """
     shown = redact(path)
     if "://" in path and shown != path:
@@ -49,7 +49,7 @@ def refuse_credentials(path: str, *, what: str = "") -> None:
 
 
 class RedactingFormatter(logging.Formatter):
-    """Writes log records, tracebacks included, without credentials."""
+    """Formats log records and tracebacks without credentials."""
 
     def format(self, record: logging.LogRecord) -> str:
         """The text of a record."""

@@ -15,33 +15,31 @@ class PrecisError(Exception):
 
 
 class UsageError(PrecisError):
-    """The command was wrong: a flag, a path, a field. Raised before any work starts."""
+    """The command is wrong: a flag, a path, a field. Raised before any work starts."""
 
     exit_code = 2
 
 
 class DataError(PrecisError):
-    """The data failed the job.
-
-    There are too many dead letters, a file is damaged, or a loss is not finite.
+    """The data is the cause: there are too many dead letters, a file is damaged, or a
+    loss is not finite.
     """
 
 
 class JobError(PrecisError):
-    """A pipeline failed through neither the command nor the data.
-
-    The disk is full, a worker is lost, or the program has a defect.
+    """Neither the command nor the data is the cause: the disk is full, a worker is
+    lost, or the program has a defect.
     """
 
 
 class Interrupted(KeyboardInterrupt):
-    """A signal ends a command; the words of the error say what is saved.
+    """A signal ends a command; the message says what is saved.
 
     Attributes:
-      number: of the signal.
+      number: the number of the signal.
     """
 
-    _tagged_with_step = True  # Beam raises it again as it is.
+    _tagged_with_step = True  # So that Beam raises it again unchanged.
 
     def __init__(self, saved: str = "", number: int = signal.SIGTERM) -> None:
         """Stores its arguments."""
@@ -50,15 +48,15 @@ class Interrupted(KeyboardInterrupt):
 
     @property
     def exit_code(self) -> int:
-        """As shells have it: 130 for SIGINT, 143 for SIGTERM."""
+        """The exit code as in shells: 130 for SIGINT, 143 for SIGTERM."""
         return 128 + self.number
 
 
 def describe_system_error(error: OSError) -> PrecisError:
-    """The error of a file or a disk with its place, its reason and the way out."""
+    """Makes an error that names the file or disk, the reason and the way out."""
     place, reason = error.filename, error.strerror or str(error)
     if error.errno in NO_ROOM:
-        # A library seldom says which file it was writing.
+        # Libraries often do not say which file they were writing.
         place = place or f"the output, or {tempfile.gettempdir()}"
         return JobError(f"{place}: {reason}; make room, and run the same command again")
     said = f"{place}: {reason}" if place else reason

@@ -1,7 +1,7 @@
-"""Files on local disks and object stores: opened, published and hashed.
+"""Opens, publishes and hashes files on local disks and object stores.
 
 A path is a string that fsspec understands: `/data/x`, `relative/x`, `gs://bucket/x`. A
-file has its final name only when it is complete.
+file gets its final name only when it is complete.
 """
 
 import contextlib
@@ -21,16 +21,16 @@ from precis.model.errors import DataError, UsageError
 from precis.model.storage.clients import extra_of
 from precis.model.storage.store import ObjectStore
 
-# The end of the name of a file that is being written.
+# The suffix of a file that is being written.
 ASIDE = ".aside"
 _LOCAL = LocalFileSystem()
 
 
 def filesystem(path: str) -> tuple[Any, str]:
-    """The file system of a path, of fsspec's interface, and the path within it.
+    """The file system of a path, with fsspec's interface, and the path within it.
 
     Raises:
-      UsageError: the package that reads such paths is not installed, the path holds
+      UsageError: the package for such paths is not installed, the path holds
         credentials, or the store cannot be reached.
     """
     if is_local(path):
@@ -62,13 +62,13 @@ def join(folder: str, *names: str) -> str:
 
 
 def exists(path: str) -> bool:
-    """Whether a file or folder of that name exists."""
+    """Whether a file or folder exists."""
     fs, name = filesystem(path)
     return bool(fs.exists(name))
 
 
 def stamp(path: str) -> str:
-    """What changes when a file is written to or replaced; "" where there is none."""
+    """A text that changes when the file is changed or replaced; "" without a file."""
     fs, name = filesystem(path)
     try:
         return str(fs.info(name))
@@ -106,16 +106,16 @@ def read_json(path: str) -> Any:
 def read_object(
     path: str, *, way_out: str, fields: Mapping[str, type] | None = None
 ) -> dict[str, Any]:
-    """The JSON object in a file that somebody else may have written or edited.
+    """Reads a JSON object from a file that somebody else may have written or edited.
 
     Args:
       path: the file.
       way_out: what to do about a damaged file, for the message.
-      fields: the fields that must be there, with their types.
+      fields: the required fields, with their types.
 
     Raises:
-      DataError: the file is not JSON in UTF-8, holds something else than an object, or
-          lacks a field.
+      DataError: the file is not JSON in UTF-8, does not hold an object, or lacks a
+          field.
     """
     with naming_damage(path, way_out=way_out):
         try:
@@ -127,10 +127,10 @@ def read_object(
 
 
 def check_fields(content: Any, fields: Mapping[str, type]) -> None:
-    """Checks that a JSON value is an object with some fields, each of its type.
+    """Checks that a JSON value is an object that has fields of the given types.
 
     Raises:
-      ValueError: it is no object, or a field is missing or of another type.
+      ValueError: it is not an object, or a field is missing or has another type.
     """
     _check_type(content, dict, "the value")
     for name, kind in fields.items():
@@ -148,14 +148,14 @@ def _check_type(value: Any, kind: type, name: str) -> None:
 
 @contextlib.contextmanager
 def naming_damage(path: str, *, way_out: str) -> Iterator[None]:
-    """Turns the errors of a block that interprets a file's content into one line.
+    """Turns errors of a block that interprets a file's content into a DataError.
 
     Args:
       path: the file.
-      way_out: what to do about a damaged file.
+      way_out: what to do about a damaged file, for the message.
 
     Raises:
-      DataError: the file or a value in it is missing, or is not what the block expects.
+      DataError: the file or a value in it is missing or not what the block expects.
     """
     try:
         yield
@@ -168,20 +168,20 @@ def naming_damage(path: str, *, way_out: str) -> Iterator[None]:
 
 
 def path_within(folder: str, name: Any, *, listed_in: str) -> str:
-    """The path of a file whose name was read from a file, as from a manifest.
+    """The path of a file whose name was read from another file, such as a manifest.
 
     Args:
-      folder: where the file must lie.
-      name: the name of the file, from the folder on.
+      folder: the folder that must contain the file.
+      name: the name of the file, relative to the folder.
       listed_in: the path of the file that holds the name, for the message.
 
     Raises:
-      DataError: the name leads out of the folder, by itself or by a link to another
-        folder, or it is no plain name, such as `a` or `a/b`.
+      DataError: the name leads out of the folder, directly or through a linked folder,
+        or is not a plain name such as `a` or `a/b`.
     """
     plain = name.replace("\\", "/") if isinstance(name, str) else "."
     parts = plain.split("/")
-    # fsspec gives `::` and `://` a meaning of their own.
+    # `::` and `://` have a special meaning in fsspec.
     is_plain = not any(mark in plain for mark in ("::", ":/", "\0"))
     if not is_plain or {"", ".", ".."} & {*parts} or _is_linked_out(folder, name):
         raise DataError(
@@ -193,24 +193,24 @@ def path_within(folder: str, name: Any, *, listed_in: str) -> str:
 
 
 def _is_linked_out(folder: str, name: str) -> bool:
-    """Whether a folder in a name is a link that leads out; the file may be one."""
+    """Whether a folder in a name is a link that leads out; the file itself may be."""
     if not is_local(folder):
         return False
     root = os.path.realpath(filesystem(folder)[1])
     try:
         place = os.path.realpath(os.path.dirname(os.path.join(root, name)))
-    except ValueError:  # The name is no text that a file can have.
+    except ValueError:  # The name is not valid for a file.
         return True
     return os.path.commonpath([root, place]) != root
 
 
 @contextlib.contextmanager
 def write_aside(path: str) -> Iterator[IO[bytes]]:
-    """A file for writing that is published as `path` when the block ends.
+    """Opens a file for writing that is published as `path` when the block ends.
 
-    If the block raises, nothing is published. On a local disk the file is written
-    under another name, synced and renamed. An object store shows an object only when
-    its upload is complete; it is uploaded when the block ends.
+    If the block raises, nothing is published. On a local disk, the file is written
+    under another name, synced and renamed. On an object store, it is uploaded when the
+    block ends; an object is visible only after its upload is complete.
     """
     fs, name = filesystem(path)
     if isinstance(fs, ObjectStore):
@@ -230,7 +230,7 @@ def write_aside(path: str) -> Iterator[IO[bytes]]:
             error.filename = name
         raise
     finally:
-        with contextlib.suppress(OSError):  # It is not there, or its disk is gone.
+        with contextlib.suppress(OSError):  # It was renamed, or its disk is gone.
             os.remove(aside)
 
 
@@ -246,9 +246,8 @@ def write_json(path: str, content: Any) -> None:
 
 
 def json_bytes(content: Any) -> bytes:
-    """The bytes of a JSON file.
-
-    Keys are sorted, the indent is two spaces, and a line break ends the file.
+    """The bytes of a JSON file, with sorted keys, an indent of two spaces and a line
+    break at the end.
     """
     text = json.dumps(content, indent=2, sort_keys=True, ensure_ascii=False)
     return f"{text}\n".encode()
@@ -264,7 +263,7 @@ def remove(path: str) -> None:
 def move(path: str, to: str) -> None:
     """Moves a file to another name on the same disk or in the same store.
 
-    A store copies it and then removes it. After an interruption there may be both.
+    A store copies it and then removes it; after an interruption, both may exist.
     """
     fs, source = filesystem(path)
     _, target = filesystem(to)
@@ -277,9 +276,9 @@ def move(path: str, to: str) -> None:
 
 
 def list_folder(folder: str) -> list[str]:
-    """The names of the files and folders in a folder, sorted; none if there is none.
+    """The sorted names of the files and folders in a folder; empty without a folder.
 
-    On an object store the list may be late: nothing may be wrong if it is.
+    On an object store the list may be outdated, and callers must tolerate that.
     """
     fs, name = filesystem(folder)
     if not fs.isdir(name):
@@ -289,9 +288,9 @@ def list_folder(folder: str) -> list[str]:
 
 
 def remove_leftovers(folder: str) -> None:
-    """Removes the unfinished files of a killed process, anywhere below a folder.
+    """Removes the unfinished files of a killed process in a folder and its subfolders.
 
-    An object store has none.
+    An object store has no such files.
     """
     fs, name = filesystem(folder)
     if isinstance(fs, ObjectStore):

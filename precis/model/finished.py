@@ -4,8 +4,8 @@
     _SUCCESS                        the job's fingerprint, and the checksum of the
                                     description; written last
 
-Every command that reads a result or goes on with one asks here. A description may have
-been edited, so no name in it is trusted.
+Every command that reads or resumes a result uses these checks. A description may have
+been edited, so the names in it are not trusted.
 """
 
 import posixpath
@@ -19,27 +19,27 @@ SUCCESS_FILE = "_SUCCESS"
 
 
 def read_success(folder: str) -> bytes | None:
-    """The content of _SUCCESS; None where the result is not finished."""
+    """The content of _SUCCESS; None if the result is not finished."""
     path = files.join(folder, SUCCESS_FILE)
     return files.read_bytes(path) if files.exists(path) else None
 
 
 def success_content(path: str, fingerprint: Any) -> bytes:
-    """What _SUCCESS holds of a finished result.
+    """The content of _SUCCESS for a finished result.
 
     Args:
-      path: of the description.
-      fingerprint: of the job, in hexadecimal.
+      path: the path of the description.
+      fingerprint: the fingerprint of the job, in hexadecimal.
     """
     return f"{fingerprint}\n{files.sha256_file(path)}\n".encode()
 
 
 def success_damage(path: str, description: Mapping[str, Any]) -> tuple[str, str]:
-    """The damaged file of the two that mark a finished result, and what is wrong with
-    it; empty texts if _SUCCESS is, byte for byte, what was written.
+    """Whether _SUCCESS or the description is damaged, and what is wrong; ("", "") if
+    _SUCCESS has exactly the expected content.
 
     Args:
-      path: of the description.
+      path: the path of the description.
       description: its content.
     """
     success = read_success(posixpath.dirname(path))
@@ -54,7 +54,7 @@ def success_damage(path: str, description: Mapping[str, Any]) -> tuple[str, str]
 
 
 def differs_from(other: str) -> str:
-    """The problem of a file whose checksum is not the one in another file."""
+    """The message about a file whose checksum is not the one in another file."""
     return f"its checksum is not that in {other}; one of them was changed"
 
 
@@ -62,7 +62,7 @@ def listed_files(path: str, description: Mapping[str, Any]) -> list[Mapping[str,
     """The files that the description of a result lists.
 
     Args:
-      path: of the description.
+      path: the path of the description.
       description: its content.
 
     Raises:
@@ -82,11 +82,11 @@ def listed_files(path: str, description: Mapping[str, Any]) -> list[Mapping[str,
 
 
 def find_damage(path: str, description: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The damaged files of a result, and what is wrong with each: first _SUCCESS or the
-    description, then the files that it lists.
+    """Finds the damaged files of a result, and what is wrong with each: first _SUCCESS
+    or the description, then the listed files.
 
     Args:
-      path: of the description.
+      path: the path of the description.
       description: its content.
 
     Raises:
@@ -104,11 +104,11 @@ def find_damage(path: str, description: Mapping[str, Any]) -> Iterator[tuple[str
 
 
 def damage_of(folder: str, file: Mapping[str, Any]) -> str:
-    """What is wrong with a file of a result, as in "is missing"; "" if it is whole.
+    """What is wrong with a file of a result, such as "is missing"; "" if it is intact.
 
     Args:
-      folder: of the result.
-      file: has its name in the folder, and `bytes` and `sha256`.
+      folder: the folder of the result.
+      file: its name in the folder (`file`), `bytes` and `sha256`.
     """
     path = files.path_within(folder, file["file"], listed_in=folder)
     fs, name = files.filesystem(path)

@@ -1,8 +1,8 @@
-"""Work on several documents, in which a document that fails costs only its own result.
+"""Does work on several documents so that if one fails, only its result is lost.
 
     isolate([a, b, c, d], work)
 
-    work([a, b, c, d])   fails, so it is done again in halves
+    work([a, b, c, d])   fails, so it is repeated in halves
     work([a, b])         A, B
     work([c, d])         fails
     work([c]), work([d]) fails; D
@@ -22,11 +22,11 @@ from precis.model.errors import PrecisError
 NAN = "nan"
 OUT_OF_MEMORY = "out_of_memory"
 PROCESS_DIED = "process_died"
-TOO_LONG = "too_long"  # A server does not read so much.
+TOO_LONG = "too_long"  # The document is too long for a server.
 ERROR = "error"
 
-# Exceptions that no document causes: bundles, flags, a lost worker; a file that cannot
-# be read or written.
+# Exceptions that no document causes: wrong bundles or flags, a lost worker, a file that
+# cannot be read or written.
 NOT_OF_A_DOCUMENT: tuple[type[Exception], ...] = (PrecisError, OSError)
 
 ItemT = TypeVar("ItemT")
@@ -34,10 +34,10 @@ ResultT = TypeVar("ResultT")
 
 
 class Failure(NamedTuple):
-    """Why there is no result of a document.
+    """Why there is no result for a document.
 
     Attributes:
-      stage: what was done with the document, as in `search`.
+      stage: what was done with the document, such as `search`.
       reason: nan, out_of_memory, process_died or error; stages may add others.
       detail: one line that says what happened, without the document's text.
       error_class: the class of the exception; None if there was none.
@@ -50,12 +50,12 @@ class Failure(NamedTuple):
 
     @property
     def retryable(self) -> bool:
-        """Whether a machine with more memory, or less to do, might succeed."""
+        """Whether a retry may succeed, on a machine with more memory or less load."""
         return self.is_of_server or self.reason in (OUT_OF_MEMORY, PROCESS_DIED)
 
     @property
     def is_of_server(self) -> bool:
-        """Whether a server has failed, which may answer when it is asked again."""
+        """Whether a server has failed, so that a retry may succeed."""
         of_server = re.match("http_(5|408|409|42[59])|timeout|cut_answer", self.reason)
         return bool(of_server)
 
@@ -67,14 +67,14 @@ def isolate(
     stage: str,
     stops: tuple[type[Exception], ...] = NOT_OF_A_DOCUMENT,
 ) -> list[ResultT | Failure]:
-    """Does the work of several items together, and in halves where that fails.
+    """Does work on several items together; if that fails, in halves.
 
     Args:
-      items: what to work on.
-      work: takes any of the items, in order, and returns one result for each, or the
-        failure of all, as work in another process does.
+      items: the items.
+      work: takes some of the items, in order, and returns a result for each, or one
+        failure for all.
       stage: the name of the work, for the failures.
-      stops: exceptions that end the work, because no item causes them.
+      stops: the exceptions that are raised, because no item causes them.
 
     Returns:
       The result or the failure of each item.
@@ -91,8 +91,8 @@ def isolate(
         return list(results)
     if len(items) == 1:
         return [results]
-    # Outside of the `except`, where the exception and with it the memory of the failed
-    # work would be held.
+    # Outside of the `except`, as in it the exception would keep the memory of the
+    # failed work.
     middle = len(items) // 2
     return [
         *isolate(items[:middle], work, stage=stage, stops=stops),
@@ -108,12 +108,11 @@ def attempt(
 
 
 def failure_of(error: Exception, stage: str) -> Failure:
-    """The failure that an exception is.
+    """Makes a failure from an exception.
 
-    The message of an exception may quote the document. It is used only where this
-    project wrote all of it: not of other exceptions, and not where another exception
-    was the cause. A FloatingPointError is of a number that is NaN or infinite, and its
-    message holds no text.
+    The message of an exception may quote the document. So it is used only if precis
+    wrote all of it: a PrecisError without a cause, or a FloatingPointError, which
+    reports a number that is NaN or infinite.
     """
     name = type(error).__name__
     reason = ERROR
@@ -128,7 +127,7 @@ def failure_of(error: Exception, stage: str) -> Failure:
 
 
 def _place(error: Exception) -> str:
-    """The innermost line of this project that an exception passed, as `file:line`."""
+    """The innermost line of precis in the traceback, as `file:line`."""
     place = "an unknown place"
     for frame, line in traceback.walk_tb(error.__traceback__):
         module = str(frame.f_globals.get("__name__"))

@@ -8,8 +8,8 @@ from precis.model.backend import ops, write_rows
 def log_norm(logits: Any) -> Any:
     """Computes log(sum(exp(logits))) over the last axis, which is kept.
 
-    One softmax and two maxima are faster than the usual passes: the largest probability
-    is exp(largest logit - norm), and it is at least 1 / V, so its logarithm is safe.
+    A softmax and two maxima are faster than the usual passes. The largest probability
+    is exp(largest logit - norm) and at least 1 / V, so its logarithm is finite.
     """
     largest = ops.max(logits, axis=-1, keepdims=True)
     return largest - ops.log(
@@ -18,13 +18,13 @@ def log_norm(logits: Any) -> Any:
 
 
 def lower_chosen(logits: Any, ids: Any, is_chosen: Any, value: float) -> Any:
-    """Lowers logits of chosen tokens to a value, where they are above it.
+    """Lowers the logits of chosen tokens to at most a value.
 
     Args:
-      logits: float32 [B, K, V]; is written in place.
-      ids: int32 [B, K, M], token ids; one may stand there twice.
+      logits: float32 [B, K, V]; overwritten in place.
+      ids: int32 [B, K, M], token ids, perhaps with repetitions.
       is_chosen: bool [B, K, M].
-      value: the highest logit of a chosen token.
+      value: the maximum of a chosen logit.
     """
     places = _chosen_places(logits, ids, is_chosen)
     lowered = ops.minimum(read_places(logits, places), value)
@@ -32,10 +32,10 @@ def lower_chosen(logits: Any, ids: Any, is_chosen: Any, value: float) -> Any:
 
 
 def restore_chosen(lowered: Any, logits: Any, ids: Any, is_chosen: Any) -> Any:
-    """Gives chosen tokens their logits back.
+    """Restores the logits of chosen tokens.
 
     Args:
-      lowered: float32 [B, K, V], at most as large as `logits`; is written in place.
+      lowered: float32 [B, K, V], at most as large as `logits`; overwritten in place.
       logits: float32 [B, K, V].
       ids, is_chosen: as for `lower_chosen`.
     """
@@ -44,10 +44,9 @@ def restore_chosen(lowered: Any, logits: Any, ids: Any, is_chosen: Any) -> Any:
 
 
 def _chosen_places(logits: Any, ids: Any, is_chosen: Any) -> Any:
-    """Where the logits of chosen tokens stand among all, int32 [N].
+    """The places of the logits of chosen tokens in flattened logits, int32 [N].
 
-    An update takes a hundred times as long as to see that there is none, and few tokens
-    are chosen.
+    Only chosen tokens, as they are few and an update is slow.
     """
     (chosen,) = ops.nonzero(ops.reshape(is_chosen, (-1,)))
     chosen = ops.cast(chosen, "int32")
@@ -57,14 +56,14 @@ def _chosen_places(logits: Any, ids: Any, is_chosen: Any) -> Any:
 
 
 def logit_places(logits: Any, ids: Any) -> Any:
-    """Where the logits of token ids stand among all.
+    """The places of the logits of token ids in flattened logits.
 
     Args:
       logits: [B, K, V].
       ids: int32, broadcast to [B, K, M].
 
     Returns:
-      int32 [B, K, M], from 0 to before B * K * V.
+      int32 [B, K, M], from 0 to B * K * V - 1.
     """
     batch, beams, size = ops.shape(logits)
     hypotheses = ops.arange(batch * beams, dtype="int32")
@@ -72,19 +71,19 @@ def logit_places(logits: Any, ids: Any) -> Any:
 
 
 def read_places(logits: Any, places: Any) -> Any:
-    """The logits [B, K, V] at some places, which `logit_places` finds; float32 of the
-    shape of the places.
+    """The logits [B, K, V] at places from `logit_places`; float32 of the shape of
+    `places`.
     """
     return ops.take(ops.reshape(logits, (-1,)), places)
 
 
 def write_places(logits: Any, places: Any, values: Any) -> Any:
-    """Logits with other values at some places.
+    """Replaces the logits at some places.
 
     Args:
-      logits: float32 [B, K, V]; is written in place.
-      places: int32 of any shape, from `logit_places`; where one stands twice, its
-        values are equal.
+      logits: float32 [B, K, V]; overwritten in place.
+      places: int32 of any shape, from `logit_places`; repeated places must have equal
+        values.
       values: float32 of the same shape.
     """
     written = write_rows(
@@ -96,19 +95,19 @@ def write_places(logits: Any, places: Any, values: Any) -> Any:
 
 
 def reduce_logits(logits: Any, ids: Any, values: Any, reduction: str) -> Any:
-    """Logits of token ids joined with values; a token may stand there twice.
+    """Combines the logits of token ids, which may repeat, with values.
 
     Args:
       logits: float32 [B, K, V].
       ids: int32 [B, K, M].
       values: float32 [B, K, M].
-      reduction: how, as in `ops.scatter_update`.
+      reduction: the operation, as in `ops.scatter_update`.
     """
     batch, beams, size = ops.shape(logits)
     hypotheses = ops.reshape(
         ops.arange(batch * beams, dtype="int32"), (batch, beams, 1)
     )
-    # Two indices: in a training one place may be beyond what int32 holds.
+    # Two indices, as in training a flat place may exceed int32.
     places = ops.stack([ops.broadcast_to(hypotheses, ops.shape(ids)), ids], axis=-1)
     joined = ops.scatter_update(
         ops.reshape(logits, (-1, size)),

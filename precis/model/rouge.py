@@ -1,10 +1,11 @@
-"""ROUGE with the figures of rouge-score, for many summaries of one reference.
+"""ROUGE scores equal to those of rouge-score, but faster for many summaries of one
+reference.
 
 rouge-score compares two texts at a time: it tokenizes both for each measure, stems the
 same words again and fills a table cell by cell for each pair of sentences. Here a text
 is tokenized once, a line that several summaries share is compared once, and the longest
-common subsequence is computed with the bits of integers, which is many times as fast.
-The figures are equal to the last bit; `tests/model/test_rouge.py` compares them.
+common subsequence is computed with the bits of integers. The scores are equal to the
+last bit; `tests/model/test_rouge.py` compares them.
 """
 
 import functools
@@ -46,7 +47,7 @@ class Reference:
             for start, line in zip(starts, lines, strict=False)
             if line
         ]
-        # Of each line of a summary its tokens, and the places in the reference of its
+        # For each line of a summary, its tokens and the places in the reference of its
         # longest common subsequences with the lines of the reference.
         self._summary_lines: dict[str, tuple[list[str], list[int]]] = {}
 
@@ -55,9 +56,9 @@ class Reference:
 
         ROUGE-1 and ROUGE-2 count the words and the pairs of words that both texts have.
         The unsplit ROUGE-L is the longest common subsequence of the whole texts,
-        without regard to line breaks. ROUGE-Lsum takes, for each line of the reference,
-        the union of its longest common subsequences with every line of the summary;
-        papers on news report it as ROUGE-L.
+        regardless of line breaks. ROUGE-Lsum takes, for each line of the reference, the
+        union of its longest common subsequences with every line of the summary; papers
+        on news report it as ROUGE-L.
         """
         lines = [self._line(text) for text in summary.split("\n")]
         tokens = [token for line, _ in lines for token in line]
@@ -98,7 +99,7 @@ def scores(
     """The F1 of ROUGE-1, ROUGE-2 and ROUGE-Lsum of each summary against its reference.
 
     Args:
-      references, summaries: as many texts, one sentence a line.
+      references, summaries: equally many texts, one sentence per line.
 
     Returns:
       One float64 array [N] in 0..1 for each measure.
@@ -114,8 +115,8 @@ def scores(
 
 
 def reads(text: str) -> bool:
-    """Whether most letters and digits of a text are those that ROUGE compares. Of
-    `Дождь 2026` it would compare the number alone.
+    """Whether ROUGE compares most letters and digits of a text. In `Дождь 2026`, it
+    compares only the number.
     """
     text = text.lower()
     return 2 * sum(map(len, _WORD.findall(text))) > sum(map(str.isalnum, text))
@@ -144,7 +145,7 @@ def _f1(hits: int, summary_tokens: int, reference_tokens: int, *, pairs: bool) -
 def _shared(reference: Mapping[Any, int], summary: Mapping[Any, int]) -> int:
     """How many n-grams two texts share.
 
-    An n-gram counts as often as it is in the text that has it less often.
+    An n-gram counts as often as it occurs in the text that has it less often.
     """
     return sum(
         min(count, summary[ngram])
@@ -154,7 +155,7 @@ def _shared(reference: Mapping[Any, int], summary: Mapping[Any, int]) -> int:
 
 
 def _places(tokens: Sequence[str]) -> dict[str, int]:
-    """The places of each token, as bits; the lowest bit is the first place.
+    """The places of each token as bits, with the first place as the lowest bit.
 
     a b a c   ->   a 0b0101, b 0b0010, c 0b1000
     """
@@ -169,8 +170,8 @@ def _common_length(
 ) -> int:
     """The length of the longest common subsequence of two texts.
 
-    The algorithm is bit-parallel (Crochemore et al. 2001, in the form of Hyyrö 2004):
-    one column of the table of lengths is one integer, in which bit i is 0 if the length
+    The algorithm is bit-parallel (Crochemore et al. 2001, in the form of Hyyrö 2004): a
+    column of the table of lengths is an integer, in which bit i is 0 if the length
     grows from row i to row i + 1.
 
     Args:
@@ -190,14 +191,14 @@ def _common_places(
 ) -> list[int]:
     """The places in the first text of one longest common subsequence of two texts.
 
-    Of several subsequences of that length it is the one that rouge-score takes, which
-    walks back from the last cell of the table: at cell (i, j) it takes a match, or else
-    steps to column j - 1 if the length there is larger than in row i - 1, or else to
-    row i - 1. In the latter case column j does not grow from row i - 1 to row i, so its
-    bit is 1. All steps within one column are therefore one search for the highest bit
-    that is a match or a 0.
+    If there are several, it is the one that rouge-score takes. rouge-score walks back
+    from the last cell of the table. At cell (i, j) it takes a match; otherwise it steps
+    to column j - 1 if the length there is larger than in row i - 1, otherwise to row
+    i - 1. In the last case, column j does not grow from row i - 1 to row i, so its bit
+    is 1. So all steps within a column are one search for the highest bit that is a
+    match or a 0.
 
-    The arguments are those of `_common_length`.
+    The arguments are as for `_common_length`.
     """
     if places.keys().isdisjoint(tokens):
         return []
@@ -208,7 +209,7 @@ def _common_places(
             both = column & match
             column = ((column + both) | (column - both)) & full
         elif columns and not columns[-1][0]:
-            # A second column without a match changes nothing on the way back.
+            # A second column in a row without a match does not change the walk back.
             continue
         columns.append((match, column))
     common_places = []

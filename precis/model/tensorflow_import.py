@@ -1,4 +1,4 @@
-"""Imports TensorFlow in two thirds of the time, and without its messages."""
+"""Imports TensorFlow faster than usual, and without its messages."""
 
 import gc
 import importlib
@@ -6,27 +6,26 @@ import os
 import sys
 from typing import Any
 
-# TensorFlow Lite converts networks of the first; Keras draws with the second and wraps
-# networks for the third, where they are installed. Nothing here uses that, and it takes
-# seconds to import them.
+# TensorFlow and Keras import these if they are installed, which takes seconds; precis
+# does not need what they are used for.
 _UNUSED = ("jax", "matplotlib", "sklearn")
 
 _LOG_LEVEL = "TF_CPP_MIN_LOG_LEVEL"
-# A command sets it for its own process and for those that it starts.
+# A command sets this variable for its process and for the processes that it starts.
 COMMAND_VARIABLE = "PRECIS_COMMAND"
 
 
 def import_tensorflow() -> None:
     """Imports TensorFlow.
 
-    In a process of a command there is no message, and TensorFlow finds neither JAX,
-    matplotlib nor scikit-learn. Later imports find them. In a program that only uses
-    precis it is an import like any other, but for the level of TensorFlow's own log.
+    In a process of a command, without messages, and with JAX, matplotlib and
+    scikit-learn hidden during the import. In a program that uses precis, it is an
+    ordinary import, except for the level of TensorFlow's log.
     """
     if "tensorflow" in sys.modules:
         return
     is_set = _LOG_LEVEL in os.environ
-    os.environ.setdefault(_LOG_LEVEL, "3")  # fatal errors alone
+    os.environ.setdefault(_LOG_LEVEL, "3")  # only fatal errors
     try:
         if COMMAND_VARIABLE in os.environ:
             _import_quickly()
@@ -38,14 +37,14 @@ def import_tensorflow() -> None:
 
 
 def _import_quickly() -> None:
-    """Imports TensorFlow alone, and silently: some messages are written at any level.
+    """Imports TensorFlow without the hidden packages and without writing to stderr, as
+    the log level does not stop all messages.
 
-    What modules make stays: the garbage collector does not go through it, neither
-    meanwhile nor later.
+    The garbage collector ignores the objects of the import, during it and later.
     """
     modules: dict[str, Any] = sys.modules
     hidden = [package for package in _UNUSED if package not in modules]
-    modules |= dict.fromkeys(hidden)  # They cannot be imported.
+    modules |= dict.fromkeys(hidden)  # so that importing them fails
     is_collecting = gc.isenabled()
     gc.disable()
     stderr = os.dup(2)

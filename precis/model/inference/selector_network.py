@@ -87,7 +87,7 @@ class SelectorNetwork(NamedTuple):
         states = self._linear(activation(states), "feature_outer")
         if config.vector_width:
             states += self._linear(inputs.vectors, "vector_input")
-        # Sentences beyond the learned positions share the last one.
+        # Sentences after the last learned position use that position.
         places = np.clip(inputs.places, 0, config.max_sentences - 1)
         states = self._norm(states + self._weight("positions")[places], "norm")
         bias = np.where(inputs.places >= 0, 0, _MASKED)[:, None, None, :]

@@ -4,7 +4,7 @@ build.py               makes a network from its configuration
 config.py              the configurations
 architectures.py       names of architectures and sizes
 generator.py           the base of all networks that write summaries
-transformer.py         encoder-decoder, and an encoder alone
+transformer.py         the encoder-decoder, and the encoder as a network
 decoder_only.py        one stack of blocks for source and summary
 recurrent.py           GRUs with attention
 selector.py           scores sentences from their vectors
@@ -16,20 +16,20 @@ convolutional_gate.py  filters the states of an encoder
 gradients.py           the attention formula; attention and norm with their gradients
 decoder_step.py        a decoder of blocks: whole targets, and the step of a search
 
-A network that writes summaries meets one contract, so that search, training and export
-never ask for its kind:
+All networks that write summaries have the same interface, so that search, training and
+export do not depend on the kind of network:
 
     encode(source, training) -> memory              source int32 [B, S]
-    start(memory, beams, length) -> cache                       room for `length` steps
+    start(memory, beams, length) -> cache               with room for `length` steps
     step(tokens, cache, index) -> logits, cache     int32 [B, K] -> float32 [B, K, V]
     call(source, target, training) -> logits        int32 [B, T] -> float32 [B, T, V]
-    predict_next(source, target, training)          the parts of `call` for a loss
+    predict_next(source, target, training)          what a loss needs of `call`
     attention(source, target)                       the attention maps of all blocks
 
-`call`, `predict_next` and `attention` are teacher-forced. The cache is a
-`model.cache.Cache`; a step consumes the cache that it is given. Logits are unnormalised
-log-probabilities.
+`call`, `predict_next` and `attention` use teacher forcing. The cache is a
+`model.cache.Cache`; a cache that was given to a step must not be used again. Logits are
+unnormalised log-probabilities.
 
 Shapes: B batch, S source, T target, H heads, D width, F feed-forward, V vocabulary, K
-beams, M slots of a KV cache. Masks are boolean; True may be read.
+beams, M slots of a KV cache. Masks are boolean; True marks what may be attended to.
 """

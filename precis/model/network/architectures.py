@@ -1,8 +1,8 @@
-"""The architectures by name, with their named sizes, and the way from a name to a
-configuration and back.
+"""The architectures by name, with their named sizes, and the conversion between names
+and configurations.
 
-A command line names an architecture and a size; a bundle stores the architecture's name
-beside the fields of its configuration.
+A command line names an architecture and a size; a bundle stores the name of the
+architecture and the fields of its configuration.
 """
 
 import dataclasses
@@ -31,11 +31,11 @@ class NamedArchitecture(NamedTuple):
     sizes: Mapping[str, Mapping[str, Any]]
 
 
-# `base` is the base model of Vaswani et al. 2017 (table 3), `six_layers` has its depth
-# at half its widths. `four_layers` is the network of TensorFlow's tutorial "Neural
-# machine translation with a Transformer and Keras".
-# An encoder and a decoder have so many blocks each, a decoder-only network has twice as
-# many.
+# Name: the number of blocks of an encoder and of a decoder, and the widths. A
+# decoder-only network has twice as many blocks.
+# `base` is the base model of Vaswani et al. 2017 (table 3); `six_layers` has the same
+# depth and half the widths. `four_layers` is the network of TensorFlow's tutorial
+# "Neural machine translation with a Transformer and Keras".
 _STACKS: Mapping[str, tuple[int, Mapping[str, int]]] = {
     "tiny": (2, {"width": 128, "feed_forward": 512, "heads": 4}),
     "four_layers": (4, {"width": 128, "feed_forward": 512, "heads": 8}),
@@ -56,9 +56,9 @@ _RECURRENT_SIZES = {
     "small": {"encoder_layers": 1, "decoder_layers": 1, "width": 256},
     "base": {"encoder_layers": 2, "decoder_layers": 2, "width": 512},
 }
-# The blocks of a Transformer encoder-decoder by name. `vaswani` are those of Vaswani et
-# al. 2017; the others are those of the checkpoints of these names, which
-# `precis export` can write.
+# The block settings of a Transformer encoder-decoder by name. `vaswani` follows Vaswani
+# et al. 2017; the others follow the checkpoints of these names, which `precis export`
+# can write.
 LAYOUTS: Mapping[str, Mapping[str, Any]] = {
     "vaswani": {},
     "bart": {
@@ -96,7 +96,7 @@ def named_network(
     """The configuration of a named size, with the given fields set or replaced.
 
     Raises:
-      UsageError: a size that the architecture does not have, or such a setting.
+      UsageError: the architecture does not have this size or a setting.
     """
     config, sizes = ARCHITECTURES[architecture]
     if size not in sizes:
@@ -122,10 +122,10 @@ def architecture_of(config: NetworkConfig) -> str:
 
 
 def read_config(architecture: str, fields: Mapping[str, Any]) -> Any:
-    """The configuration whose `dataclasses.asdict` is `fields`.
+    """Makes a configuration from its fields, the result of `dataclasses.asdict`.
 
     Raises:
-      ValueError: an architecture or a field that is not known.
+      ValueError: the architecture or a field is unknown.
     """
     if architecture not in ARCHITECTURES:
         raise ValueError(

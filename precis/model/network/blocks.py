@@ -1,6 +1,6 @@
-"""The block of a Transformer: self-attention, cross-attention to the source in a
-decoder that has one, and the feed-forward network, each with its residual connection;
-and stacks of blocks.
+"""The Transformer block, and stacks of blocks. A block has self-attention, perhaps
+cross-attention to the source, and a feed-forward network, each with a residual
+connection.
 """
 
 from typing import Any
@@ -23,7 +23,8 @@ class TransformerBlock(keras.layers.Layer):
     """A block of an encoder, of a decoder or of a decoder-only network.
 
     Attributes:
-      cross_attention: to a memory; None in an encoder and in a decoder-only network.
+      cross_attention: the attention to a memory; None in an encoder and in a
+          decoder-only network.
     """
 
     def __init__(
@@ -39,7 +40,7 @@ class TransformerBlock(keras.layers.Layer):
         # stream.
         super().__init__(autocast=False, **kwargs)
         self.width = config.width
-        # The paths of weights have these names.
+        # These names are part of the paths of weights.
         attention, residual = "attention", "attention_residual"
         if memory_width:
             attention, residual = "self_attention", "self_residual"
@@ -82,17 +83,18 @@ class TransformerBlock(keras.layers.Layer):
           states: float32 [B, T, D].
           bias: float32, broadcast to [B, H, T, P + T]; MASKED where nothing may be
               read.
-          memory: [B, S, D], what the cross-attention reads.
+          memory: [B, S, D], the memory that cross-attention reads.
           memory_bias: float32, broadcast to [B, H, T, S]; MASKED at padding.
-          past: keys and values that stand before the states, each [B, H, P, D/H]; None
-              stands for P = 0.
-          rotation: of the queries and keys of self-attention, as in `place_heads`.
-          window: of self-attention, as in `attend_within`.
+          past: keys and values before those of the states, each [B, H, P, D/H]; None
+              means P = 0.
+          rotation: the rotation of queries and keys in self-attention, as in
+              `place_heads`.
+          window: the window of self-attention, as in `attend_within`.
           training: whether dropout is on.
 
         Returns:
-          States [B, T, D], the weights of self-attention [B, H, T, P + T], None with a
-          window, and those of cross-attention [B, H, T, S], None without one.
+          States [B, T, D]; the weights of self-attention [B, H, T, P + T], None with a
+          window; the weights of cross-attention [B, H, T, S], None without it.
         """
         inputs = self.self_residual.sublayer_input(states)
         update, weights = self.self_attention(
@@ -118,16 +120,17 @@ def make_stack(
     memory_width: int | None = None,
     is_bidirectional: bool = False,
 ) -> tuple[PositionedInput, RelativePositions | None, list[TransformerBlock], Any]:
-    """The layers of a stack: the input of the lowest block, the relative positions or
-    None, the blocks from the lowest to the highest, and the last norm or None.
+    """Makes the layers of a stack: the input of the lowest block, the relative
+    positions or None, the blocks from the lowest to the highest, and the last norm or
+    None.
 
     Args:
-      config: of the stack.
-      names: of these layers; that of a block has its number behind it.
-      blocks: how many.
+      config: the shape of the stack.
+      names: the names of these layers; the number of a block is appended to its name.
+      blocks: the number of blocks.
       max_tokens: the length of the longest row.
       memory_width: as in `TransformerBlock`.
-      is_bidirectional: whether tokens read those behind them.
+      is_bidirectional: whether tokens read later tokens.
     """
     of_input, of_positions, of_block, of_norm = names
     input_layer = PositionedInput(config=config, max_tokens=max_tokens, name=of_input)

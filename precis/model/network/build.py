@@ -17,8 +17,8 @@ from precis.model.network.recurrent import Recurrent
 from precis.model.network.selector import Selector
 from precis.model.network.transformer import Encoder, Transformer
 
-# The network of each configuration and its name, with which the paths of its weights
-# begin.
+# By configuration: the class of its network, and the name with which the paths of its
+# weights begin.
 _NETWORKS: Mapping[type[Any], tuple[Callable[..., Any], str]] = {
     TransformerConfig: (Transformer, "transformer"),
     DecoderOnlyConfig: (DecoderOnly, "decoder_only"),
@@ -29,16 +29,16 @@ _NETWORKS: Mapping[type[Any], tuple[Callable[..., Any], str]] = {
 
 
 def build_network(config: Any, *, seed: int = 0, precision: str = "float32") -> Any:
-    """Builds a network with fresh weights; a seed fixes the weights and the dropout.
+    """Builds a network with random weights.
 
     Args:
       config: its shape.
-      seed: of the weights and of dropout.
+      seed: the seed of weights and dropout.
       precision: what the layers compute in: float32, mixed_bfloat16 or mixed_float16.
-          Weights, softmax, norms and logits are float32.
+          Weights, softmax, norms and logits are always float32.
 
     Returns:
-      A `Generator` of a `NetworkConfig`, an `Encoder` or an `Selector`.
+      A `Generator` for a `NetworkConfig`, otherwise an `Encoder` or a `Selector`.
     """
     make, name = _NETWORKS[type(config)]
     policy_before = keras.config.dtype_policy()

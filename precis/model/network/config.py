@@ -1,9 +1,8 @@
 """The shapes of the networks, as frozen configuration objects that a bundle stores.
 
-`StackConfig` describes a stack of Transformer blocks; `EncoderConfig`,
-`TransformerConfig` and `DecoderOnlyConfig` add their layers to it. `RecurrentConfig`
-and `SelectorConfig` stand alone. `architectures.py` has the names of architectures and
-sizes.
+`StackConfig` describes a stack of Transformer blocks. `EncoderConfig`,
+`TransformerConfig` and `DecoderOnlyConfig` extend it; `RecurrentConfig` and
+`SelectorConfig` do not. `architectures.py` has the names of architectures and sizes.
 """
 
 import dataclasses
@@ -12,12 +11,12 @@ from typing import Any, ClassVar
 from precis.model.config import check_at_least, check_fields, later, setting
 from precis.model.errors import UsageError
 
-# Numbers of a configuration that are no counts.
+# Integer fields that may be 0; all others must be at least 1.
 _MAY_BE_ZERO = ("pad_id", "vector_width", "labels")
 POSITIONS = ("sinusoidal", "sinusoidal_halves", "learned", "relative", "rotary")
 ACTIVATIONS = ("relu", "gelu", "gelu_tanh", "silu")
-# Fills the rows of a batch of sources up. It is the id of no token: the padding token
-# of a vocabulary may stand in a text, and a network then reads it.
+# Pads the rows of a batch of sources. It is not a token id, as the padding token of a
+# vocabulary may occur in a text, and a network must then read it.
 SOURCE_PADDING = -1
 
 
@@ -30,9 +29,9 @@ class StackConfig:
     width: int  # D
     feed_forward: int  # F, the inner width of the position-wise network
     heads: int  # H
-    head_width: int | None = None  # of each head; D / H where it is None
-    # G: heads of keys and values, each read by H / G of queries (Ainslie et al. 2023);
-    # H where it is None.
+    head_width: int | None = None  # the width of a head; None is D / H
+    # G: the number of heads of keys and values, each shared by H / G query heads
+    # (Ainslie et al. 2023); None is H.
     kv_heads: int | None = later(None)
     # An RMS norm of each query and key (Henry et al. 2020).
     qk_norm: bool = later(False)
@@ -41,19 +40,20 @@ class StackConfig:
     positions: str = setting("sinusoidal", "kind of positions", choices=POSITIONS)
     # Buckets of relative positions: the distances of a bucket share a bias per head.
     relative_buckets: int = 32
-    # Tokens; all larger distances share the last bucket.
+    # In tokens; all larger distances share the last bucket.
     relative_distance: int = 128
     rotary_base: float = later(10_000.0)  # theta of rotary positions
-    # Of their frequencies (Dubey et al. 2024): a divisor, the turns within a length up
-    # to which it holds and from which on it does not, and that length; () scales none.
+    # Scaling of rotary frequencies (Dubey et al. 2024): a divisor; the numbers of turns
+    # within a length, below which it applies fully and above which it does not apply;
+    # and this length. () is no scaling.
     rotary_scaling: tuple[float, ...] = later(())
-    # A letter for each block, as in gllg: those with g read all tokens, those with l
-    # `window` of them: itself, half of the others before it and half behind it, or all
-    # before it in a decoder. Without letters, all have g.
+    # A letter for each block, such as gllg. In blocks with g, a token reads all tokens;
+    # in blocks with l, `window` tokens: itself and half of the others on each side, or
+    # all before it in a decoder. "" means g for all.
     reach: str = later("")
     window: int = later(129)
     local_rotary_base: float = later(10_000.0)  # theta of the blocks with l
-    # Of the position-wise network.
+    # The activation of the position-wise network.
     activation: str = setting("relu", "of the inner layers", choices=ACTIVATIONS)
     # The activation is multiplied by a second linear layer (Shazeer 2020).
     gated_feed_forward: bool = False
@@ -62,21 +62,21 @@ class StackConfig:
     # et al. 2020).
     norm_first: bool = False
     rms_norm: bool = False  # norms scale only (Zhang and Sennrich 2019)
-    norm_bias: bool = later(True)  # whether norms that are no RMSNorm have a bias
-    norm_epsilon: float = 1e-6  # of every norm
-    # With the norm first, whether the attention of the first block reads one too.
+    norm_bias: bool = later(True)  # whether a LayerNorm has a bias
+    norm_epsilon: float = 1e-6  # the epsilon of every norm
+    # With norm_first, whether the attention of the first block has a norm too.
     first_norm: bool = later(True)
-    # With the norm first, one of the sublayer's output too.
+    # With norm_first, whether the output of a sublayer has a norm too.
     both_norms: bool = later(False)
-    scaled_scores: bool = True  # attention scores over sqrt(head width)
-    score_width: int | None = later(None)  # in place of the head width there
+    scaled_scores: bool = True  # attention scores are divided by sqrt(head width)
+    score_width: int | None = later(None)  # used there instead of the head width
     scaled_embedding: bool = True  # embeddings times sqrt(D)
     embedding_norm: bool = False  # a norm after the positions are added (BERT)
 
     def __post_init__(self) -> None:
         _check_counts(self)
         check_fields(self)
-        # JSON has lists.
+        # JSON reads it as a list.
         object.__setattr__(self, "rotary_scaling", tuple(self.rotary_scaling))
         if self.head_width is not None:
             check_at_least(self, 1, "head_width")
@@ -115,7 +115,7 @@ class StackConfig:
 
     @property
     def width_of_head(self) -> int:
-        """D/H."""
+        """The width of a head, D/H unless `head_width` is set."""
         return self.head_width or self.width // self.heads
 
 
@@ -124,28 +124,28 @@ class EncoderConfig(StackConfig):
     """The shape of a Transformer encoder."""
 
     encoder_layers: int
-    labels: int = later(0)  # of texts, which the encoder then gives in place of states
+    labels: int = later(0)  # text labels; if set, the encoder outputs their logits
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TransformerConfig(StackConfig):
     """The shape of a Transformer encoder-decoder.
 
-    The fields of the stack hold for both sides unless `decoder_stack` describes the
-    decoder.
+    The fields of the stack apply to encoder and decoder, unless `decoder_stack`
+    describes the decoder.
     """
 
     encoder_layers: int
     decoder_layers: int
-    decoder_stack: StackConfig | None = None  # of a decoder that differs
-    # One softmax goes over the source and the target, with the weights of
-    # self-attention (T5Gemma 2), in place of a cross-attention.
+    decoder_stack: StackConfig | None = None  # the decoder's stack, if it differs
+    # Instead of cross-attention, self-attention reads source and target with one
+    # softmax (T5Gemma 2).
     merged_attention: bool = later(False)
     shared_embedding: bool = True  # source and target are pieces of one vocabulary
     # The output layer is the transposed embedding table (Press and Wolf 2017).
     tied_output: bool = True
-    scaled_output: bool = False  # a tied output layer reads states times D^-0.5 (T5)
-    logits_bias: bool = False  # a bias per piece on the logits of a tied output
+    scaled_output: bool = False  # states times D^-0.5 before a tied output layer (T5)
+    logits_bias: bool = False  # a tied output layer has a bias per piece
     pointer: bool = True  # tokens are copied from the source too (See et al. 2017)
     convolutional_gate: bool = False  # over the encoder's states (Lin et al. 2018)
     max_target_tokens: int = 128
@@ -167,13 +167,13 @@ class TransformerConfig(StackConfig):
 
     @property
     def encoder(self) -> EncoderConfig:
-        """The shape of the encoder alone."""
+        """The shape of the encoder."""
         stack = _fields_of(StackConfig, self)
         return EncoderConfig(**stack, encoder_layers=self.encoder_layers)
 
     @property
     def decoder(self) -> StackConfig:
-        """The stack of the decoder; its vocabulary is that of the target."""
+        """The stack of the decoder, with the vocabulary of the target."""
         return self.decoder_stack or StackConfig(**_fields_of(StackConfig, self))
 
 
@@ -187,8 +187,8 @@ class DecoderOnlyConfig(StackConfig):
     tied_output: bool = True  # this and the next two as in `TransformerConfig`
     pointer: bool = True
     max_target_tokens: int = 128
-    # The source is a prompt, whose last token stands in place of the start token; a
-    # summary may not repeat what the prompt says where it may not repeat itself.
+    # The source is a prompt whose last token serves as the start token. Rules against
+    # repetition cover the prompt too.
     continues_source: bool = later(False)
 
     @property
@@ -203,8 +203,8 @@ class RecurrentConfig:
 
     vocabulary_size: int  # V, pieces of the tokenizer
     pad_id: int  # the padding token of the vocabulary
-    width: int  # D, of embeddings and states
-    encoder_layers: int  # each reads in both directions
+    width: int  # D, the width of embeddings and states
+    encoder_layers: int  # bidirectional layers
     decoder_layers: int
     convolutional_gate: bool = False  # over the encoder's states (Lin et al. 2018)
     dropout: float = 0.1  # share of values set to zero while training
@@ -225,9 +225,9 @@ class RecurrentConfig:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SelectorConfig:
-    """The shape of the network that scores sentences."""
+    """The shape of a selector."""
 
-    vector_width: int = 0  # D of the sentence vectors; 0 reads the features alone
+    vector_width: int = 0  # D of the sentence vectors; 0 for features only
     width: int = 64
     layers: int = 2
     feed_forward: int = 256
@@ -239,11 +239,11 @@ class SelectorConfig:
 
     def __post_init__(self) -> None:
         _check_counts(self)
-        _ = self.stack  # refuses heads that cannot be
+        _ = self.stack  # checks the heads
 
     @property
     def stack(self) -> StackConfig:
-        """The stack of its blocks, which has no vocabulary."""
+        """The stack of its blocks, without a real vocabulary."""
         return StackConfig(
             vocabulary_size=1,
             pad_id=0,
@@ -261,7 +261,7 @@ NetworkConfig = TransformerConfig | DecoderOnlyConfig | RecurrentConfig
 
 
 def _check_counts(config: Any) -> None:
-    """Refuses a shape in which one of the numbers is none."""
+    """Checks the integer fields and the dropout of a shape."""
     names = [field.name for field in dataclasses.fields(config) if field.type is int]
     check_at_least(config, 1, *(name for name in names if name not in _MAY_BE_ZERO))
     if not 0 <= config.dropout < 1:

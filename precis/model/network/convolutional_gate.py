@@ -21,9 +21,9 @@ class ConvolutionalGate(keras.layers.Layer):
 
     gate = sigmoid(self-attention(dropout(join(conv_1, conv_3, conv_5))))
 
-    The convolutions of widths 1, 3 and 5 read the states side by side; that of width 5
-    is two of width 3 in a row, as in Inception. The gate is small and therefore always
-    float32.
+    The convolutions of widths 1, 3 and 5 read the states in parallel; the one of width
+    5 is two of width 3 in sequence, as in Inception. The gate is small and therefore
+    always float32.
     """
 
     def __init__(self, config: StackConfig | RecurrentConfig) -> None:
@@ -65,8 +65,7 @@ class ConvolutionalGate(keras.layers.Layer):
 
         Args:
           states: [B, S, D].
-          bias: float32 [B, 1, 1, S], below 0 at padding, which the convolutions read
-              as 0.
+          bias: float32 [B, 1, 1, S], below 0 at padding, where states are set to 0.
           training: whether dropout is on.
 
         Returns:

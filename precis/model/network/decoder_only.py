@@ -39,7 +39,7 @@ class DecoderOnly(BlockGenerator):
         super().__init__(config, **kwargs)
         stack = config.decoder
         self.embedding = TokenEmbedding(stack, name="embedding")
-        # The start token stands between source and summary.
+        # The start token is between source and summary.
         max_tokens = config.max_source_tokens + config.max_target_tokens + 1
         names = ("input_layer", "relative_positions", "block", "last_norm")
         self.input_layer, self.relative_positions, self.blocks, self.last_norm = (
@@ -54,14 +54,14 @@ class DecoderOnly(BlockGenerator):
         self.built = True
 
     def encoder_parts(self) -> list[keras.layers.Layer]:
-        """None: the decoder uses every layer."""
+        """No layers, as the decoder uses all of them."""
         return []
 
     def encode_with_attention(
         self, source: Tensor, training: bool = False
     ) -> tuple[Memory, list[AttentionMap]]:
-        """As in `Generator`; the decoder inputs of the memory are the keys and values
-        of the source in each block, pairs of [B, H, S, D/H].
+        """As in `Generator`; `decoder_inputs` of the memory are the keys and values of
+        the source in each block, pairs of [B, H, S, D/H].
         """
         length = ops.shape(source)[1]
         mask = padding_mask(source)
@@ -80,13 +80,13 @@ class DecoderOnly(BlockGenerator):
                 states, bias, rotation=rotation, training=training
             )
             maps.append(AttentionMap("encoder", layer, weights, "source", "source"))
-        if self.config.continues_source:  # The last token is the first of the target.
+        if self.config.continues_source:  # The target begins with the last token.
             nothing = ops.zeros_like(mask[..., :1])
             mask = ops.concatenate([mask[..., 1:], nothing], axis=-1)
         return Memory(self.normed(states), tokens, mask, tuple(keys_values)), maps
 
     def start(self, memory: Memory, beams: int, length: int) -> Cache:
-        """As in `Generator`; a prompt that is continued is kept, at the right.
+        """As in `Generator`; a prompt that is continued is kept, aligned to the right.
 
         source  7 8 9 -1   ->   -1 7 8 9
         """

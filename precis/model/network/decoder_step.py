@@ -1,14 +1,13 @@
-"""A Transformer decoder: over whole targets, and one step for all hypotheses of all
+"""A Transformer decoder: over whole targets, and as one step for all hypotheses of all
 documents, the inner loop of every search.
 
-The formulas of the step are those of `layers`. The layout differs, because a search
-spends its time here:
+The step computes the same formulas as `layers`, in a faster layout:
 - the keys and values of a source are stored once per document, and its K hypotheses
   read them in one product;
 - the keys and values of written tokens stay in the slots of a `KVCache`;
-- once per search, kernels are brought into the computing dtype, the scale of the
-  attention scores is multiplied into the queries, and the query, key and value of a
-  self-attention become one product.
+- once per search, kernels are cast to the computing dtype, the scale of the attention
+  scores is multiplied into the query kernels, and the query, key and value kernels of a
+  self-attention are joined.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,13 +39,14 @@ from precis.model.network.positions import (
 
 
 class BlockGenerator(Generator):
-    """A network whose decoder is a stack of blocks; a constructor sets the attributes.
+    """A network whose decoder is a stack of blocks; the constructors of subclasses set
+    the attributes.
 
     Attributes:
-      blocks: of the decoder, from the lowest to the highest.
-      input_layer: of the lowest block.
-      relative_positions: of the written tokens; None without.
-      last_norm: of the states of the highest block; None without.
+      blocks: the blocks of the decoder, from the lowest to the highest.
+      input_layer: the layer before the lowest block.
+      relative_positions: the relative positions of the target, or None.
+      last_norm: the norm after the highest block, or None.
     """
 
     blocks: Sequence[TransformerBlock]
@@ -63,22 +63,22 @@ class BlockGenerator(Generator):
         return 0
 
     def source_places(self, source_mask: Tensor) -> Tensor | None:
-        """The positions of the tokens of the source, int32 [1, S], where it stands
-        before the target; None where it is apart from it.
+        """The positions of the source's tokens, int32 [1, S], if source and target are
+        one sequence; otherwise None.
         """
         return None
 
     def views(
         self, self_bias: Tensor, source_mask: Tensor, queries: Tensor, keys: Tensor
     ) -> list[tuple[Tensor, Tensor, tuple[Tensor, Tensor] | None]]:
-        """What each block adds to its scores over the target and over the source, each
-        float32 [B or 1, H or 1, T or 1, S], and the rotation of its queries.
+        """For each block, the biases of its scores over the target and over the source,
+        each float32 [B or 1, H or 1, T or 1, S], and the rotation of its queries.
 
         Args:
-          self_bias: of the target, MASKED where nothing may be read.
+          self_bias: the bias over the target, MASKED where nothing may be read.
           source_mask: bool [B, 1, 1, S].
           queries: the positions of the queries, int32 [..., T].
-          keys: those of the target, int32 [..., S].
+          keys: the positions of the target's tokens, int32 [..., S].
         """
         config, places = self.input_layer.config, self.source_places(source_mask)
 
@@ -172,7 +172,7 @@ class BlockGenerator(Generator):
         self_bias = score_bias(attention_mask)[:, None]  # [B, 1, K, M]
         slots = first + kv_cache.positions  # [B, M]
         attention = self.blocks[0].self_attention
-        if attention.kv_heads < attention.heads:  # Queries of a group stand in a row.
+        if attention.kv_heads < attention.heads:  # The queries of a group are adjacent.
             groups = attention.heads // attention.kv_heads
             self_bias = ops.tile(self_bias, (1, 1, groups, 1))
         views = self.views(self_bias, source_mask, positions, slots)
@@ -206,13 +206,13 @@ class BlockGenerator(Generator):
         )
 
     def normed(self, states: Tensor) -> Tensor:
-        """The states of the highest block with the last norm, where there is one."""
+        """The states of the highest block after the last norm, if there is one."""
         return self.last_norm(states) if self.last_norm else states
 
 
 def join_biases(source_bias: Tensor, self_bias: Tensor) -> Tensor:
-    """Biases of scores over the source and over the target, which broadcast to
-    [B, H, T, S] and [B, H, T, T], as one, [B, H, T, S + T].
+    """Joins biases of scores over the source and over the target, which broadcast to
+    [B, H, T, S] and [B, H, T, T], to [B, H, T, S + T].
     """
     shape = ops.shape(source_bias[..., :1] + self_bias[..., :1])[:3]
     both = [
@@ -223,7 +223,7 @@ def join_biases(source_bias: Tensor, self_bias: Tensor) -> Tensor:
 
 
 def prepare_block(block: TransformerBlock) -> dict[str, LinearWeights]:
-    """The linear layers of a block by name, as `step_block` multiplies with them."""
+    """The linear layers of a block by name, as `step_block` uses them."""
     dtype = block.compute_dtype
     attention, cross = block.self_attention, block.cross_attention
     weights = {
@@ -242,7 +242,7 @@ def prepare_block(block: TransformerBlock) -> dict[str, LinearWeights]:
 
 
 def _prepare_qkv(attention: MultiHeadAttention, dtype: Any) -> LinearWeights:
-    """Query, key and value side by side, D -> (H + 2 G) * D/H, in `dtype`."""
+    """Query, key and value as one linear layer, D -> (H + 2 G) * D/H, in `dtype`."""
     parts = [
         prepare_linear(attention.query, dtype, scale=_query_scale(attention)),
         prepare_linear(attention.key, dtype),
@@ -255,14 +255,14 @@ def _prepare_qkv(attention: MultiHeadAttention, dtype: Any) -> LinearWeights:
 
 
 def _query_scale(attention: MultiHeadAttention) -> float:
-    """The factor of prepared queries; where a norm follows, the scores are scaled."""
+    """The factor of prepared queries; 1 before a norm, as then scores are scaled."""
     return 1.0 if attention.query_norm else attention.scale
 
 
 def arrange_source(keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-    """Keys and values [B, H, S, D/H] in the layout in which their product with the
-    queries is fastest out of a cold cache (oneDNN, AVX-512): the keys are
-    [B, H, D/H, S] in float32.
+    """Keys and values [B, H, S, D/H] in the layout that is fastest in products with
+    queries when the CPU cache is cold (oneDNN, AVX-512): float32 keys become
+    [B, H, D/H, S].
     """
     return (ops.swapaxes(keys, 2, 3) if _is_float32(keys) else keys), values
 
@@ -284,14 +284,14 @@ def step_block(
     source_bias: Tensor,
     rotation: tuple[Tensor, Tensor] | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Moves K hypotheses by one position through one block. Without cross-attention,
-    one softmax goes over the source and the written tokens.
+    """Runs one block for the next token of K hypotheses. Without cross-attention, one
+    softmax covers the source and the written tokens.
 
     Args:
-      block: gives the norms and the activation.
-      weights: of the block.
+      block: the block, for its norms and its activation.
+      weights: the linear layers of the block, from `prepare_block`.
       states: float32 [B * K, D].
-      self_keys: the block's part of the `KVCache`; is written in place.
+      self_keys: the block's part of the `KVCache`; overwritten in place.
       self_values: as the keys.
       self_bias: float32, broadcast to [B, H, K, M], MASKED at slots that a hypothesis
           may not read; the slots of this step may be read.
@@ -299,7 +299,7 @@ def step_block(
           step.
       source: keys and values of the source, from `arrange_source`.
       source_bias: float32, broadcast to [B, H, K, S], MASKED at padding.
-      rotation: of the queries and keys of self-attention, as in `place_heads`.
+      rotation: the rotation of queries and keys in self-attention, as in `place_heads`.
 
     Returns:
       float32 [B * K, D], and the keys and the values with the slots of this step.
@@ -325,7 +325,7 @@ def step_block(
     keys = keys if _is_float32(keys) else ops.swapaxes(keys, 2, 3)  # [B, H, D/H, S]
     of_source = (keys, values, source_bias)
     read = [of_written] if block.cross_attention else [of_source, of_written]
-    # The scale is in the prepared weights of the queries, unless they are normed.
+    # The prepared query weights include the scale, unless queries have a norm.
     context = _attend(queries, read, attention)
     update = multiply(context, weights["self_output"])
     states = block.self_residual(states, update)
@@ -353,8 +353,9 @@ def _attend(
     read: Sequence[tuple[Tensor, Tensor, Tensor]],
     attention: MultiHeadAttention,
 ) -> Tensor:
-    """What queries [B, H, K, D/H] find, [B * K, H * D/H]; those of a group read its
-    head of keys and values in one product. `read` is as in `mix_values`.
+    """The mixed values of queries [B, H, K, D/H], as [B * K, H * D/H]; the queries of a
+    group read their head of keys and values in one product. `read` is as `parts` in
+    `mix_values`.
     """
     batch, heads, beams, depth = ops.shape(queries)
     grouped = (batch, attention.kv_heads, heads // attention.kv_heads * beams, depth)

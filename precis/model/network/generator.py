@@ -1,8 +1,7 @@
 """The base of all networks that write summaries.
 
-It holds what the kinds of networks share: how decoder states become the logits of the
-next token, with or without a pointer, and the parts of a search's cache that belong to
-this output.
+It computes the logits of the next token from decoder states, with or without a pointer,
+and the parts of a search's cache that this output needs.
 """
 
 from typing import Any, NamedTuple
@@ -27,7 +26,7 @@ from precis.model.network.pointer import (
 )
 from precis.model.network.positions import TokenEmbedding
 
-# Of the cache of a search with few pieces: what is added to the logits of a document.
+# The cache entry of a search with a shortlist: a bias of the logits of each document.
 ALLOWED = "allowed"
 
 
@@ -38,8 +37,8 @@ class AttentionMap(NamedTuple):
       block: encoder, self, cross or copy.
       layer: the number of the block from below; 0 for copy.
       weights: float32 [B, H, T, S], from each of T tokens to each of S tokens.
-      rows: which tokens the rows are, `source` or `target`.
-      columns: which tokens the columns are, `source`, `target` or `both`: the source
+      rows: the tokens of the rows, `source` or `target`.
+      columns: the tokens of the columns, `source`, `target` or `both`: the source
           followed by the target.
     """
 
@@ -59,10 +58,10 @@ class Generator(keras.Model):
 
     Attributes:
       config: the shape of the network.
-      target_embedding: of the written tokens; the same layer as `embedding` where
+      target_embedding: the embedding of the target; the same layer as `embedding` if
           source and target share a vocabulary.
-      is_encoder_frozen: whether training leaves the encoder as it is. A frozen encoder
-          runs without dropout.
+      is_encoder_frozen: whether training leaves the encoder unchanged. A frozen
+          encoder runs without dropout.
     """
 
     embedding: TokenEmbedding
@@ -80,10 +79,10 @@ class Generator(keras.Model):
         has_bias: bool = True,
         scale: float = 1.0,
     ) -> None:
-        """Makes the layers behind the decoder.
+        """Makes the layers after the decoder.
 
         Args:
-          target_embedding: of the target's tokens.
+          target_embedding: the embedding of the target's tokens.
           memory_width: the width of the memory's states.
           has_bias: whether an untied output layer has a bias.
           scale: the factor of the states before a tied output layer.
@@ -104,7 +103,7 @@ class Generator(keras.Model):
             )
 
     def build_output(self) -> None:
-        """Makes the weights of the layers behind the decoder."""
+        """Makes the weights of the layers after the decoder."""
         parts = [self.target_embedding, self.output_layer, self.pointer]
         build_parts(parts, self.target_embedding.width)
 
@@ -112,7 +111,7 @@ class Generator(keras.Model):
         """Computes the logits of each next token with teacher forcing.
 
         Args:
-          source: int32 [B, S]; SOURCE_PADDING fills short rows.
+          source: int32 [B, S], padded with SOURCE_PADDING.
           target: int32 [B, T], start token first.
           training: whether dropout is on.
 
@@ -124,7 +123,7 @@ class Generator(keras.Model):
     def predict_next(
         self, source: Tensor, target: Tensor, training: bool = False
     ) -> Prediction:
-        """Computes the parts of `call` that a loss reads, with the same arguments."""
+        """Computes what a loss needs, with the arguments of `call`."""
         memory = self.encode(source, training=training)
         states, inputs, _ = self.decode(target, memory, training=training)
         if self.output_layer:
@@ -137,7 +136,7 @@ class Generator(keras.Model):
         return Prediction(logits, self.pointer(states, inputs, memory))
 
     def attention(self, source: Tensor, target: Tensor) -> list[AttentionMap]:
-        """The attention maps of all blocks with teacher forcing.
+        """Computes the attention maps of all blocks with teacher forcing.
 
         Args:
           source: int32 [B, S].
@@ -152,7 +151,7 @@ class Generator(keras.Model):
         return maps
 
     def encode(self, source: Tensor, training: bool = False) -> Memory:
-        """Encodes a source, int32 [B, S]; SOURCE_PADDING fills short rows."""
+        """Encodes a source, int32 [B, S], padded with SOURCE_PADDING."""
         memory, _ = self.encode_with_attention(
             source, training=training and not self.is_encoder_frozen
         )
@@ -161,9 +160,7 @@ class Generator(keras.Model):
     def encode_with_attention(
         self, source: Tensor, training: bool = False
     ) -> tuple[Memory, list[AttentionMap]]:
-        """Encodes a source, int32 [B, S]; returns the attention maps of the encoder
-        too.
-        """
+        """Encodes a source, int32 [B, S], and returns the encoder's attention maps."""
         raise NotImplementedError
 
     def decode(
@@ -178,10 +175,10 @@ class Generator(keras.Model):
         raise NotImplementedError
 
     def start(self, memory: Memory, beams: int, length: int) -> Cache:
-        """Makes the cache of a search that has not written anything.
+        """Makes the cache for the first step of a search.
 
         Args:
-          memory: of B sources.
+          memory: B encoded sources.
           beams: K.
           length: the number of steps to make room for.
         """
@@ -192,7 +189,7 @@ class Generator(keras.Model):
 
         Args:
           tokens: int32 [B, K].
-          cache: of the steps before; must not be used again.
+          cache: the cache of the previous steps; must not be used again.
           index: int32 scalar, the position of the tokens.
 
         Returns:
@@ -226,7 +223,7 @@ class Generator(keras.Model):
         Args:
           states: [B, K, D], the decoder's last states.
           inputs: [B, K, D], the input of its first block.
-          cache: of the steps before.
+          cache: the cache of the previous steps.
 
         Returns:
           float32 [B, K, V].

@@ -1,5 +1,5 @@
-"""The attention formula, and attention and layer norm with gradients written by hand,
-which equal those of automatic differentiation in fewer passes over memory.
+"""The attention formula, and attention and layer norm with hand-written gradients. They
+equal automatic differentiation but need fewer passes over memory.
 """
 
 from collections.abc import Sequence
@@ -12,13 +12,13 @@ def mix_values(
     query: Tensor, parts: Sequence[tuple[Tensor, Tensor, Tensor]], scale: float = 1.0
 ) -> tuple[Tensor, Tensor]:
     """Dot-product attention: softmax(scale Q K^T + bias) V (Vaswani et al. 2017,
-    equation 1). One softmax goes over all parts.
+    equation 1), with one softmax over all parts.
 
     Args:
       query: [B, H, T, D/H].
       parts: transposed keys [B, H, D/H, S], values [B, H, S, D/H], and the bias,
           float32, broadcast to [B, H, T, S]; MASKED where nothing may be read.
-      scale: of the scores.
+      scale: the factor of the scores.
 
     Returns:
       The mixed values [B, H, T, D/H], and the weights float32 [B, H, T, S].
@@ -46,13 +46,13 @@ def mix_values(
 def attend(
     query: Tensor, key: Tensor, value: Tensor, bias: Tensor, scale: float = 1.0
 ) -> tuple[Tensor, Tensor]:
-    """`mix_values` with a gradient.
+    """`mix_values` of one part, with a hand-written gradient.
 
     Args:
       query: [B, H, T, D/H].
       key, value: [B, H, S, D/H].
       bias: float32, broadcast to [B, H, T, S]; MASKED where nothing may be read.
-      scale: of the scores.
+      scale: the factor of the scores.
 
     Returns:
       The mixed values [B, H, T, D/H], and the weights float32 [B, H, T, S], through
@@ -68,10 +68,10 @@ def attend(
         mixed, weights = mix_values(query, [part], scale)
 
         def gradient(of_mixed: Tensor, _: Tensor) -> tuple[Tensor, ...]:
-            """The gradients of query, key, value and bias, from that of `mixed`."""
+            """The gradients of query, key, value and bias, given the one of `mixed`."""
             # The gradient of a softmax subtracts the sum over S of weights * gradient.
-            # That is also the sum over D/H of mixed * gradient (Dao et al. 2022,
-            # appendix B.2), a shorter row.
+            # This equals the sum over D/H of mixed * gradient (Dao et al. 2022,
+            # appendix B.2), which is shorter.
             products = ops.cast(mixed, "float32") * ops.cast(of_mixed, "float32")
             shift = ops.sum(products, axis=-1, keepdims=True)
             of_weights = ops.matmul(of_mixed, ops.swapaxes(value, -1, -2))
@@ -79,7 +79,7 @@ def attend(
             shared = tuple(axis for axis, size in enumerate(bias.shape) if size == 1)
             of_bias = ops.sum(of_scores, axis=shared, keepdims=True)
             of_scores = ops.cast(of_scores, query.dtype)  # [B, H, T, S]
-            # The narrow factor stands first and is transposed: transposing [T, S] is
+            # The narrow factor comes first and is transposed, as transposing [T, S] is
             # slower.
             of_key = ops.matmul(ops.swapaxes(query * scale, -1, -2), of_scores)
             shares = ops.cast(weights, value.dtype)
@@ -119,7 +119,7 @@ def layer_norm(states: Tensor, gamma: Tensor, beta: Tensor, epsilon: float) -> T
         def gradient(upstream: Tensor) -> tuple[Tensor, Tensor, Tensor]:
             rows = ops.reshape(upstream, (-1, width))
             products = ops.reshape(upstream * normed, (-1, width))
-            # Sums are products with a vector, which need no pass that writes.
+            # Sums as products with a vector, as these write no temporary array.
             ones = ops.ones((1, ops.shape(rows)[0]))
             averages = gamma[:, None] / width  # [D, 1]
             mean = ops.reshape(ops.matmul(rows, averages), ops.shape(scale))

@@ -20,7 +20,7 @@ from precis.model.network.gradients import attend, layer_norm, mix_values
 # Added to the score of a masked position before the softmax. It is finite, so that the
 # softmax of a fully masked row is not NaN.
 MASKED = -1e9
-# Queries that attend together to what is near them.
+# The number of queries that `attend_within` handles at a time.
 _CHUNK = 128
 
 ACTIVATION_FUNCTIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
@@ -34,8 +34,8 @@ ACTIVATION_FUNCTIONS: Mapping[str, Callable[[Tensor], Tensor]] = {
 def padding_mask(source: Tensor) -> Tensor:
     """Masks the padding of sources: int32 [B, S] -> bool [B, 1, 1, S].
 
-    True where a position may be read. The padding token of a vocabulary, 0 here, is a
-    token like any other, because a text may hold it:
+    True where a position may be read. The padding token of a vocabulary, here 0, is an
+    ordinary token, because a text may hold it:
 
         source  7     0     8     SOURCE_PADDING
         mask    True  True  True  False
@@ -72,7 +72,7 @@ def score_bias(mask: Tensor) -> Tensor:
 
 
 def build_parts(parts: Iterable[Any], width: int) -> None:
-    """Makes the weights of layers that read states [B, T, D]; None is no layer."""
+    """Builds layers that read states [B, T, D]; skips None."""
     for part in parts:
         if part is not None and not part.built:
             part.build((None, None, width))
@@ -85,7 +85,7 @@ class Memory(NamedTuple):
       states: [B, S, D].
       source: int32 [B, S], the tokens; the padding token of the vocabulary at padding.
       mask: bool [B, 1, 1, S], False at padding.
-      decoder_inputs: tensors that the decoder reads besides the states; () for none.
+      decoder_inputs: further tensors that the decoder reads; () for none.
     """
 
     states: Tensor
@@ -95,7 +95,7 @@ class Memory(NamedTuple):
 
     @property
     def source_bias(self) -> Tensor:
-        """What is added to scores over the source, float32 [B, 1, S]."""
+        """The bias of scores over the source, float32 [B, 1, S]."""
         return score_bias(self.mask)[:, 0]
 
 
@@ -116,8 +116,8 @@ class Linear(keras.layers.Dense):
 
 
 class LinearWeights(NamedTuple):
-    """A linear layer in the form that a search multiplies with: in its dtype, and once
-    per search.
+    """The weights of a linear layer, prepared once per search in the dtype that the
+    search computes in.
 
     Attributes:
       kernel: [I, O].
@@ -129,7 +129,7 @@ class LinearWeights(NamedTuple):
 
 
 def prepare_linear(layer: Any, dtype: Any, *, scale: float = 1.0) -> LinearWeights:
-    """A linear layer times `scale`, in `dtype`."""
+    """The weights of a linear layer, times `scale`, in `dtype`."""
     return LinearWeights(
         kernel=ops.cast(layer.kernel * scale, dtype),
         bias=ops.cast(layer.bias * scale, dtype) if layer.use_bias else (),
@@ -137,7 +137,7 @@ def prepare_linear(layer: Any, dtype: Any, *, scale: float = 1.0) -> LinearWeigh
 
 
 def project(states: Tensor, weights: LinearWeights) -> Tensor:
-    """States [N, I] through a linear layer -> [N, O] in the dtype of the weights."""
+    """Applies a linear layer: states [N, I] -> [N, O] in the dtype of the weights."""
     product = ops.matmul(ops.cast(states, weights.kernel.dtype), weights.kernel)
     if isinstance(weights.bias, tuple):
         return product
@@ -145,13 +145,13 @@ def project(states: Tensor, weights: LinearWeights) -> Tensor:
 
 
 def multiply(states: Tensor, weights: LinearWeights) -> Tensor:
-    """States [N, I] through a linear layer -> float32 [N, O]."""
+    """Applies a linear layer: states [N, I] -> float32 [N, O]."""
     return ops.cast(project(states, weights), "float32")
 
 
 class Dropout(keras.layers.Dropout):
-    """Dropout: while training, sets a share of the values to zero and scales the others
-    so that the mean stays the same.
+    """Dropout: in training, sets a share of the values to zero and scales the others so
+    that the mean stays the same.
     """
 
     def call(self, states: Tensor, training: bool = False) -> Tensor:
@@ -172,7 +172,7 @@ class LayerNorm(keras.layers.LayerNormalization):
 
 def make_norm(config: StackConfig, **kwargs: Any) -> keras.layers.Layer:
     """Makes a norm over the width in float32: LayerNorm, or RMSNorm (Zhang and Sennrich
-    2019) where the configuration asks for it.
+    2019) with `rms_norm`.
     """
     settings = {"epsilon": config.norm_epsilon, "dtype": "float32", **kwargs}
     if config.rms_norm:
@@ -185,15 +185,15 @@ def place_heads(
     norm: keras.layers.Layer | None,
     rotation: tuple[Tensor, Tensor] | None,
 ) -> Tensor:
-    """Norms queries or keys, and rotates them by the angles of their positions (Su et
-    al. 2021): number i of the first half of a head and number i of the second are a
-    point of a plane.
+    """Normalises queries or keys, and rotates them by the angles of their positions (Su
+    et al. 2021). Value i of the first half of a head and value i of the second half are
+    the coordinates of a point that is rotated.
 
     Args:
       heads: [B, H, T, D/H].
-      norm: None norms nothing.
-      rotation: cosines and sines, float32, broadcast to [B, H, T, D/H]; None rotates
-          nothing.
+      norm: the norm; None for no norm.
+      rotation: cosines and sines, float32, broadcast to [B, H, T, D/H]; None for no
+          rotation.
     """
     if norm is not None:
         heads = ops.cast(norm(heads), heads.dtype)
@@ -209,15 +209,15 @@ def place_heads(
 def attend_within(
     query: Tensor, key: Tensor, value: Tensor, bias: Tensor, scale: float, window: Any
 ) -> Tensor:
-    """`attend` of a long text to itself, to what is near. One chunk of queries follows
-    another, so that few scores are in memory at a time.
+    """`attend` of a long text to itself, within a window around each query. Chunks of
+    queries are handled in sequence, so that few scores are in memory at a time.
 
     Args:
       query, key, value: [B, H, S, D/H].
       bias: float32, broadcast to [B, H, 1, S]; MASKED where nothing may be read.
-      scale: of the scores.
-      window: how many positions are read before and behind a query, int32 each; S for
-        the whole text.
+      scale: the factor of the scores.
+      window: the number of positions before and after a query that it reads, int32
+        each; S for the whole text.
 
     Returns:
       The mixed values [B, H, S, D/H].
@@ -226,7 +226,7 @@ def attend_within(
     batch, heads, length, depth = ops.shape(query)
 
     def mix(first: Tensor) -> Tensor:
-        # The last query is repeated to the end of its chunk.
+        # The last chunk is padded with the last query.
         places = ops.minimum(first + ops.arange(_CHUNK, dtype="int32"), length - 1)
         low = ops.maximum(places[0] - before, 0)
         high = ops.minimum(places[-1] + behind + 1, length)
@@ -245,8 +245,8 @@ def attend_within(
 class MultiHeadAttention(keras.layers.Layer):
     """Multi-head attention (Vaswani et al. 2017, section 3.2.2).
 
-    In the shapes, D/H stands for the width of a head, which a configuration may also
-    set to another value, and G for the number of heads of keys and values.
+    In the shapes, D/H is the width of a head, even if the configuration sets another
+    value than D/H, and G is the number of heads of keys and values.
     """
 
     def __init__(
@@ -265,8 +265,8 @@ class MultiHeadAttention(keras.layers.Layer):
         linear = functools.partial(
             Linear, use_bias=config.biases, dtype=self.dtype_policy
         )
-        # Scores without the scale would begin sqrt(head width) times as large. As in
-        # T5, the queries begin smaller by that factor.
+        # Unscaled scores would start sqrt(head width) times as large. As in T5, the
+        # initial queries are smaller by this factor.
         initial: Any = "glorot_uniform"
         if not config.scaled_scores:
             initial = keras.initializers.VarianceScaling(
@@ -305,9 +305,9 @@ class MultiHeadAttention(keras.layers.Layer):
           states: [B, T, D], the queries.
           memory: [B, S, D], the source of keys and values.
           bias: float32, broadcast to [B, H, T, S]; MASKED where nothing may be read.
-          past: keys and values that stand before those of the memory, each
-              [B, G, P, D/H]; S is then P longer.
-          rotation: of queries and keys, as in `place_heads`.
+          past: keys and values before those of the memory, each [B, G, P, D/H]; S is
+              then longer by P.
+          rotation: the rotation of queries and keys, as in `place_heads`.
           window: as in `attend_within`; None is the whole memory.
 
         Returns:
@@ -333,8 +333,8 @@ class MultiHeadAttention(keras.layers.Layer):
     def keys_values(
         self, memory: Tensor, rotation: tuple[Tensor, Tensor] | None = None
     ) -> tuple[Tensor, Tensor]:
-        """The keys and values of a memory [B, S, D], each [B, G, S, D/H]; the keys are
-        normed and rotated, as in `place_heads`.
+        """The keys and values of a memory [B, S, D], each [B, G, S, D/H], with the keys
+        normalised and rotated by `place_heads`.
         """
         keys = self._split_heads(self.key(memory), self.kv_heads)
         values = self._split_heads(self.value(memory), self.kv_heads)
@@ -378,7 +378,7 @@ class Residual(keras.layers.Layer):
         self.built = True
 
     def sublayer_input(self, states: Tensor) -> Tensor:
-        """The input of the sublayer: states [..., D], normed with the norm first."""
+        """The input of the sublayer: states [..., D], after the norm if it is first."""
         return self.norm(states) if self.norm_first else states
 
     def call(self, states: Tensor, update: Tensor, training: bool = False) -> Tensor:
@@ -414,7 +414,7 @@ class FeedForward(keras.layers.Layer):
 
     def call(self, states: Tensor) -> Tensor:
         """Maps states [B, T, D] to the same shape."""
-        # Rows throughout: a reshape between product and activation prevents fusion.
+        # No reshape between product and activation, as it prevents fusion.
         rows = ops.reshape(states, (-1, self.width))  # [B * T, D]
         inner = self.activation(self.inner(rows))  # [B * T, F]
         if self.gate:

@@ -1,9 +1,9 @@
 """The pointer-generator output (See, Liu and Manning 2017): each token is either
 generated from the vocabulary or copied from the source.
 
-The letters are those of the paper: a is the attention distribution over the source, the
-probabilities to copy each position; p_gen is the probability to generate, and P_vocab
-the generator's distribution over the vocabulary.
+The names are from the paper: a is the attention distribution over the source, the
+probabilities of copying each position; p_gen is the probability of generating, and
+P_vocab the generator's distribution over the vocabulary.
 """
 
 import math
@@ -20,8 +20,8 @@ from precis.model.logits import (
 )
 from precis.model.network.layers import Memory
 
-# A floor below which no logarithm is taken, smaller than any probability that a float32
-# softmax can distinguish from zero.
+# The lower limit of probabilities before a logarithm, smaller than any probability that
+# a float32 softmax can distinguish from zero.
 LOWEST_PROBABILITY = 1e-30
 
 
@@ -29,7 +29,7 @@ class PointerOutput(NamedTuple):
     """The output of the pointer for the T tokens of a target.
 
     Attributes:
-      p_gen: the probability to generate, float32 [B, T, 1].
+      p_gen: the probability of generating, float32 [B, T, 1].
       copy_probabilities: a, the probability of each source position if the token is
           copied, float32 [B, T, S].
       source: int32 [B, S].
@@ -41,13 +41,12 @@ class PointerOutput(NamedTuple):
 
 
 class Prediction(NamedTuple):
-    """The next tokens of targets, teacher-forced, in the parts that a loss reads. It
-    computes its sums without joining them over the vocabulary.
+    """The prediction of next tokens with teacher forcing, in the parts that a loss
+    needs: it does not join them to a distribution over the vocabulary.
 
     Attributes:
-      logits: float32 [B, T, V] of the generator.
-      pointer_output: the output of the pointer; None where the distribution of the
-          generator is that of the network.
+      logits: the generator's logits, float32 [B, T, V].
+      pointer_output: the output of the pointer; None for a network without a pointer.
     """
 
     logits: Tensor
@@ -58,9 +57,9 @@ class PointerSource(NamedTuple):
     """The tensors of a source that every step of the pointer reads.
 
     Attributes:
-      tokens: int32 [B, U], the different tokens of each source; some of them again
-          where a source has fewer than U.
-      holds: float32 [B, S, U], 1 where a position holds a token.
+      tokens: int32 [B, U], the distinct tokens of each source; if a source has fewer
+          than U, some are repeated.
+      holds: float32 [B, S, U], 1 if a position holds a token.
       memory, keys: [B, S, D].
       source_bias: float32 [B, 1, S], MASKED at padding.
     """
@@ -103,7 +102,7 @@ class PointerGenerator(keras.layers.Layer):
         Args:
           states: [B, T, D], the decoder's last states.
           inputs: [B, T, D], the embeddings of the decoder's input tokens.
-          memory: of the sources.
+          memory: the encoded sources.
         """
         scores = self._scores(states, self.key(memory.states), memory.source_bias)
         copy_probabilities = ops.softmax(scores)
@@ -111,7 +110,7 @@ class PointerGenerator(keras.layers.Layer):
         return PointerOutput(p_gen, copy_probabilities, memory.source)
 
     def start(self, memory: Memory) -> PointerSource:
-        """Computes once per search what every `step` reads of a source."""
+        """Computes what every `step` reads of a source, once per search."""
         source, tokens = memory.source, different_tokens(memory.source)
         holds = ops.cast(ops.equal(source[:, :, None], tokens[:, None]), "float32")
         keys = self.key(memory.states)
@@ -127,12 +126,12 @@ class PointerGenerator(keras.layers.Layer):
         """The mixture for one token of each hypothesis, as unnormalised
         log-probabilities.
 
-        Dividing the mixture by p_gen leaves P_vocab(w) unchanged for every token that
-        the source does not hold. So only the logits of the source's tokens are changed,
-        which needs no further pass over the vocabulary.
+        If the mixture is divided by p_gen, P_vocab(w) stays unchanged for every token
+        that is not in the source. So only the logits of the source's tokens are
+        changed, without a further pass over the vocabulary.
 
         Args:
-          logits: float32 [B, K, V] of the generator.
+          logits: the generator's logits, float32 [B, K, V].
           states, inputs: [B, K, D].
           past: the tensors of the source.
 
@@ -171,9 +170,9 @@ class PointerGenerator(keras.layers.Layer):
 
 
 def different_tokens(source: Tensor) -> Tensor:
-    """The different tokens of sources, int32 [B, S] -> [B, U], in their order.
+    """The distinct tokens of sources, int32 [B, S] -> [B, U], in order of occurrence.
 
-    U is the largest number of them in a source.
+    U is the largest number of distinct tokens in a source.
     """
     length = ops.shape(source)[1]
     positions = ops.arange(length, dtype="int32")
@@ -181,14 +180,14 @@ def different_tokens(source: Tensor) -> Tensor:
     is_before = positions < positions[:, None]
     is_first = ops.logical_not(ops.any(ops.logical_and(is_same, is_before), axis=-1))
     count = ops.max(ops.sum(ops.cast(is_first, "int32"), axis=1), initial=0)
-    # The first of each token, then the others.
+    # First occurrences, then repetitions.
     order = ops.argsort(ops.where(is_first, positions, positions + length), axis=1)
     return ops.take_along_axis(source, order[:, :count], axis=1)
 
 
 def log_probs(prediction: Prediction) -> Tensor:
-    """Unnormalised log-probabilities of a prediction, float32 [B, T, V]; with a pointer
-    those of the mixture (equation 9): p_gen P_vocab + (1 - p_gen) P_copy.
+    """Unnormalised log-probabilities of a prediction, float32 [B, T, V]; with a
+    pointer, of the mixture p_gen P_vocab + (1 - p_gen) P_copy (equation 9).
     """
     if prediction.pointer_output is None:
         return prediction.logits
@@ -203,7 +202,7 @@ def log_probs(prediction: Prediction) -> Tensor:
 def scatter_to_vocabulary(
     values: Tensor, source: Tensor, vocabulary_size: int
 ) -> Tensor:
-    """Sums values at source positions by the token that stands there.
+    """Sums values at source positions by the token at the position.
 
     source 5 7 5, values 0.5 0.3 0.2  ->  0.7 at token 5, 0.3 at token 7, 0 elsewhere
 
@@ -220,8 +219,8 @@ def scatter_to_vocabulary(
     targets = ops.reshape(
         ops.stack([rows, ops.cast(source, "int32")], axis=-1), (batch * length, 2)
     )
-    # All steps of a source position go to one row of the vocabulary axis, so the
-    # scatter moves whole rows of T values.
+    # All steps of a source position go to the same token, so the scatter moves whole
+    # rows of T values.
     values = ops.reshape(ops.swapaxes(values, 1, 2), (batch * length, steps))
     by_token = ops.scatter(targets, values, (batch, vocabulary_size, steps))
     return ops.swapaxes(by_token, 1, 2)

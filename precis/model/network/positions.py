@@ -22,7 +22,7 @@ def sinusoidal_positions(
     PE[pos, 2i]     = sin(pos / 10000^(2i/D))
     PE[pos, 2i + 1] = cos(pos / 10000^(2i/D))
 
-    In halves, all sines stand before all cosines; an odd width has a sine more.
+    In halves, all sines come before all cosines; an odd width has one more sine.
     """
     angles = np.arange(length)[:, None] / 10000.0 ** (np.arange(0, width, 2) / width)
     codes = np.stack([np.sin(angles), np.cos(angles)], axis=1 if in_halves else -1)
@@ -32,22 +32,22 @@ def sinusoidal_positions(
 def rotation_at(
     config: StackConfig, positions: Tensor, *, is_local: bool = False
 ) -> tuple[Tensor, Tensor] | None:
-    """What `place_heads` turns the queries and keys at some positions by; None where
+    """The rotation of queries and keys at some positions, for `place_heads`; None if
     positions are not rotary.
 
-    The angle of number i of either half of a head is pos / theta^(2i / (D/H)).
+    The angle of value i of either half of a head is pos / theta^(2i / (D/H)).
 
     Args:
-      config: of the stack.
+      config: the shape of the stack.
       positions: int32 [..., T].
-      is_local: whether theta is that of the blocks that read a window.
+      is_local: whether to use the theta of the blocks that read a window.
 
     Returns:
       Cosines and sines, float32 [..., 1, T, D/H].
     """
     if config.positions != "rotary":
         return None
-    # Rounded where PyTorch rounds, as an error grows with the position.
+    # Rounded as in PyTorch, because errors grow with the position.
     depth = config.width_of_head
     exponents = (np.arange(0, depth, 2, dtype="float32") / depth).astype("float64")
     theta = config.local_rotary_base if is_local else config.rotary_base
@@ -63,7 +63,7 @@ def rotation_at(
 
 
 class TokenEmbedding(keras.layers.Layer):
-    """Token embeddings, whose transposed table is the tied output layer. Always
+    """Token embeddings and the tied output layer, which is the transposed table. Always
     float32.
     """
 
@@ -79,9 +79,9 @@ class TokenEmbedding(keras.layers.Layer):
         self.vocabulary_size, self.width = config.vocabulary_size, config.width
         self.has_logits_bias = has_logits_bias
         self.scale = math.sqrt(self.width) if config.scaled_embedding else 1.0
-        # With standard deviation D^-0.5 the values of a scaled embedding are about as
-        # large as those of a position code, and tied logits are about 1. A scaled
-        # output brings that factor itself (Raffel et al. 2020).
+        # With standard deviation D^-0.5, the values of a scaled embedding are about as
+        # large as position codes, and tied logits are about 1. A scaled output includes
+        # this factor already (Raffel et al. 2020).
         self.deviation = 1.0 if has_scaled_output else self.width**-0.5
 
     def build(self, _: Any = None) -> None:
@@ -92,8 +92,8 @@ class TokenEmbedding(keras.layers.Layer):
         )
         self.logits_bias = None
         if self.has_logits_bias:
-            # Without autocast: a network that computes in another precision calls
-            # `logits` and would cast the bias to it.
+            # Without autocast: a network in another precision would cast the bias when
+            # it calls `logits`.
             self.logits_bias = self.add_weight(
                 name="logits_bias",
                 shape=(self.vocabulary_size,),
@@ -116,8 +116,8 @@ class TokenEmbedding(keras.layers.Layer):
 
 
 class PositionedInput(keras.layers.Layer):
-    """The input of the first block: embeddings plus position codes, a norm where the
-    configuration asks for it, then dropout. Always float32.
+    """The input of the first block: embeddings plus position codes, a norm with
+    `embedding_norm`, then dropout. Always float32.
     """
 
     def __init__(self, *, config: StackConfig, max_tokens: int, **kwargs: Any) -> None:
@@ -171,9 +171,9 @@ class RelativePositions(keras.layers.Layer):
     """A learned bias for each head and each distance between query and key, added to
     scores (Raffel et al. 2020, section 2.1). Always float32.
 
-    Distances share buckets: half of the buckets hold one distance each, the others grow
-    logarithmically up to the longest. A bidirectional stack has half of the buckets for
-    each direction.
+    Distances share buckets: half of the buckets hold one distance each, the others
+    ranges of distances that grow logarithmically. A bidirectional stack has half of the
+    buckets for each direction.
     """
 
     def __init__(
@@ -228,10 +228,10 @@ def relative_buckets(
 
     Args:
       distances: int64 of any shape.
-      buckets: how many there are in all.
-      longest: the distance from which on all share the last bucket.
-      is_bidirectional: whether keys to the right have buckets of their own; otherwise
-          they share the bucket of distance 0.
+      buckets: the total number of buckets.
+      longest: the longest distance; longer ones are in its bucket.
+      is_bidirectional: whether keys to the right have separate buckets; otherwise they
+          share the bucket of distance 0.
 
     Returns:
       int32 of the same shape.
@@ -244,7 +244,7 @@ def relative_buckets(
     else:
         distances = np.maximum(-distances, 0)
     exact = buckets // 2  # buckets that hold one distance each
-    # In float32 as in T5: rounding decides where a distance on a border falls.
+    # In float32 as in T5, because rounding decides the bucket of border distances.
     ratio = np.log(
         np.maximum(distances, 1).astype("float32") / np.float32(exact)
     ) / np.float32(math.log(longest / exact))

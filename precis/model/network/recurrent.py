@@ -1,15 +1,15 @@
 """A recurrent encoder-decoder: GRUs, the attention of Luong et al. 2015 and input
 feeding.
 
-A step reads the embedding of the last token and the output of the step before. The
-cells step, their last state attends to the memory, and state and context together
-become the output:
+The cells read the embedding of the last token and the output of the previous step. The
+new state of the last cell attends to the memory, and state and context together give
+the output:
 
     h_t = cells([x_t ; a_{t-1}])
     weights = softmax(h_t W memory)
     a_t = tanh(W [weights memory ; h_t])
 
-The recurrences compute in float32 whatever the precision of the network.
+The recurrences always compute in float32.
 """
 
 import functools
@@ -96,9 +96,9 @@ class Recurrent(Generator):
     def encode_with_attention(
         self, source: Tensor, training: bool = False
     ) -> tuple[Memory, list[AttentionMap]]:
-        """As in `Generator`; recurrent layers have no attention maps. The decoder
-        inputs of the memory are its keys [B, S, D] and the first states of all cells,
-        each [B, D].
+        """As in `Generator`; recurrent layers have no attention maps. `decoder_inputs`
+        of the memory are its keys [B, S, D] and the initial states of all cells, each
+        [B, D].
         """
         mask = padding_mask(source)
         tokens = source_tokens(source, self.config.pad_id)
@@ -106,7 +106,7 @@ class Recurrent(Generator):
         for layer in self.encoder:
             states, *last = layer(states, mask=mask[:, 0, 0], training=training)
         # Keras attaches the mask to the states, and layers that do not support masks
-        # warn about it. A reshaped tensor has none.
+        # warn about it. The reshape drops the mask.
         states = ops.reshape(states, ops.shape(states))
         end = ops.concatenate(last, axis=-1)  # of both directions
         first_cells = tuple(ops.tanh(bridge(end)) for bridge in self.bridges)
@@ -142,7 +142,7 @@ class Recurrent(Generator):
         return outputs, inputs, [cross]
 
     def start(self, memory: Memory, beams: int, length: int) -> Cache:
-        """As in `Generator`; a recurrent network needs no room."""
+        """As in `Generator`; `length` is ignored."""
         keys, _ = memory.decoder_inputs
         return Cache(
             per_beam={"state": _first_state(memory, beams)},
@@ -176,9 +176,9 @@ class Recurrent(Generator):
 
         Args:
           inputs: [B, K, D].
-          state: before the step.
+          state: the state before the step.
           memory: [B, S, D].
-          keys: of the memory, [B, S, D].
+          keys: the keys of the memory, [B, S, D].
           bias: float32 [B, 1, S], MASKED at padding.
 
         Returns:

@@ -1,10 +1,9 @@
-"""The network that scores sentences, after BertSumExt (Liu and Lapata 2019, section
-3.2).
+"""The selector, a network that scores sentences, after BertSumExt (Liu and Lapata 2019,
+section 3.2).
 
-Sentence vectors and features become states, inter-sentence Transformer layers let each
-sentence attend to the others, and a linear layer gives the logit that the sentence
-belongs to the oracle summary. The vectors come from an encoder that is trained
-elsewhere and not changed here.
+Sentence vectors and features become states, Transformer layers let each sentence attend
+to the others, and a linear layer gives the logit that the sentence has the oracle
+label. The vectors come from a frozen, already trained encoder.
 """
 
 import functools
@@ -30,8 +29,8 @@ class Selector(keras.Model):
 
     Attributes:
       config: its shape.
-      feature_mean, feature_scale: float32 [F]; features are shifted and multiplied by
-          them. Set once, from the training articles.
+      feature_mean, feature_scale: float32 [F]; scaled features are (features - mean) *
+          scale. Set once, from the training articles.
     """
 
     def __init__(self, config: SelectorConfig, **kwargs: Any) -> None:
@@ -92,7 +91,7 @@ class Selector(keras.Model):
         if self.vector_input is not None:
             dropped = self.vector_dropout(vectors, training=training)
             states = states + self.vector_input(dropped)
-        # Sentences beyond the learned positions share the last one.
+        # Sentences after the last learned position use that position.
         rows = ops.clip(places, 0, self.config.max_sentences - 1)
         states = self.norm(states + ops.take(self.positions, rows, axis=0))
         bias = score_bias((places >= 0)[:, None, None, :])

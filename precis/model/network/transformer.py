@@ -1,6 +1,5 @@
-"""The Transformer (Vaswani et al. 2017): its encoder alone, as in BERT (Devlin et al.
-2019), and the encoder-decoder with an optional pointer-generator output (See et al.
-2017).
+"""The Transformer (Vaswani et al. 2017): an encoder, as in BERT (Devlin et al. 2019),
+and an encoder-decoder with an optional pointer-generator output (See et al. 2017).
 """
 
 from collections.abc import Sequence
@@ -26,9 +25,8 @@ from precis.model.network.positions import TokenEmbedding, rotation_at
 
 
 class Encoder(keras.Model):
-    """Maps token ids to states, or a text, or a pair of texts that a separator joins,
-    to its labels (Devlin et al. 2019). Its weights have the names of those in
-    `Transformer`.
+    """Maps token ids to states or, with `labels`, a text or a pair of texts to logits
+    of labels (Devlin et al. 2019). Its weights are named as in `Transformer`.
 
     Attributes:
       config: its shape.
@@ -52,10 +50,9 @@ class Encoder(keras.Model):
         self.built = True
 
     def call(self, tokens: Tensor, training: bool = False) -> Tensor:
-        """Maps ids int32 [B, S] to states float32 [B, S, D], or to the logits of the
-        labels, float32 [B, L], which are computed from the state of the first token.
-
-        SOURCE_PADDING fills short rows; the states there have no meaning.
+        """Maps ids int32 [B, S], padded with SOURCE_PADDING, to states float32
+        [B, S, D], which are meaningless at padding; or to logits of labels, float32
+        [B, L], computed from the state of the first token.
         """
         states, _, _ = read_tokens(self, tokens, training=training)
         if not self.head:
@@ -73,7 +70,7 @@ def add_encoder(
     Args:
       network: a model under construction.
       config: its shape.
-      **output: of the embedding, where it is an output layer too.
+      **output: arguments of the embedding as an output layer.
     """
     network.embedding = TokenEmbedding(config, name="embedding", **output)
     (
@@ -97,12 +94,12 @@ def read_tokens(
 
     Args:
       network: the network with these layers.
-      source: int32 [B, S]; SOURCE_PADDING fills short rows.
+      source: int32 [B, S], padded with SOURCE_PADDING.
       training: whether dropout is on.
 
     Returns:
       States float32 [B, S, D], the bias float32 [B, 1, 1, S] that masks padding, and
-      the attention weights [B, H, S, S] of each block, None of those with a `reach`.
+      the attention weights [B, H, S, S] of each block, None if it has a `reach`.
     """
     padding_bias = score_bias(padding_mask(source))
     bias = padding_bias
@@ -111,7 +108,7 @@ def read_tokens(
     positions = ops.arange(length, dtype="int32")
     rotation = rotation_at(config, positions)
     local_rotation = rotation_at(config, positions, is_local=True)
-    # By the letters of `reach`.
+    # The rotation and the window of a block by its letter in `reach`.
     views = {
         "": (rotation, None),
         "g": (rotation, (length, length)),
@@ -134,8 +131,8 @@ def read_tokens(
 
 
 class Transformer(BlockGenerator):
-    """One network for every kind of encoder-decoder that `TransformerConfig` can
-    describe: BART, PEGASUS and T5 among them.
+    """An encoder-decoder of any kind that `TransformerConfig` can describe, such as
+    BART, PEGASUS and T5.
     """
 
     config: TransformerConfig
@@ -162,7 +159,7 @@ class Transformer(BlockGenerator):
             decoder,
             names=("target_input", "decoder_positions", "decoder", "decoder_norm"),
             blocks=config.decoder_layers,
-            # The target is one longer than its pieces: it begins with the start token.
+            # One more, for the start token.
             max_tokens=config.max_target_tokens + 1,
             memory_width=None if config.merged_attention else config.width,
         )
@@ -183,7 +180,7 @@ class Transformer(BlockGenerator):
         self.built = True
 
     def encoder_parts(self) -> list[keras.layers.Layer]:
-        """As in `Generator`; without an embedding that the decoder uses too."""
+        """As in `Generator`; without an embedding that is shared with the decoder."""
         parts = [] if self.config.shared_embedding else [self.embedding]
         parts += [self.source_input, *self.encoder]
         optional = (self.encoder_positions, self.encoder_norm)

@@ -2,8 +2,8 @@
 
 dataset.json                     this description
 _SUCCESS                         written last; without it the folder is unfinished
-tokenizer/                       the tokenizer of targets, and most often of sources
-source_tokenizer/                the tokenizer of sources, where it is another one
+tokenizer/                       the tokenizer of targets, and usually of sources
+source_tokenizer/                the tokenizer of sources, if it is a different one
 train-00000-of-00016.tfrecord    a shard of a split
 """
 
@@ -20,10 +20,10 @@ from precis.model.records.example import FEATURES
 from precis.model.tokenization.folder import open_tokenizers
 
 FORMAT_VERSION = 1
-# A record for each sentence of a reference, in place of one for each article.
+# Targets that give a record for each sentence of a reference, not for each article.
 SENTENCE_PAIRS = ("sentences", "cuts")
 DATASET_FILE = "dataset.json"
-# The types of the fields that other code computes with.
+# The types of fields that are checked when a description is read.
 _FIELDS = {
     "features": dict,
     "splits": dict,
@@ -44,7 +44,7 @@ class Shard:
       file: its name within the folder.
       records: the number of records.
       bytes: the size of the file.
-      sha256: of the file, in hexadecimal.
+      sha256: the checksum of the file, in hexadecimal.
     """
 
     file: str
@@ -59,9 +59,8 @@ class Lengths:
 
     Attributes:
       mean, max: over all records.
-      deciles: 11 lengths: the least, the one that 10 % of the records do not exceed,
-          20 %, ..., the greatest.
-      cut: how many records are longer than the limit, and were cut.
+      deciles: the percentiles 0, 10, 20, ..., 100 of the lengths.
+      cut: the number of records that were longer than the maximum and were cut.
     """
 
     mean: float
@@ -78,23 +77,24 @@ class DatasetInfo:
       format_version: of the description and the records.
       features: name and type of every feature of a record.
       splits: the shards of each split, in order.
-      source_lengths, target_lengths: of all records.
-      counts: documents by result: read, written, duplicates, failed, skipped; and
-          skipped documents by reason.
-      failures: dead letters by stage and reason.
-      sources: what became of the documents of each file that lost some.
-      files: those of the tokenizers, each with its name, bytes and sha256.
-      dead_letters: the files of dead letters, in the same way.
-      max_source_tokens, max_target_tokens: where sources and targets are cut.
-      seed: of the splits.
-      task_prefix: the text in front of every article.
-      target: the part of the reference that is the target: a value of
-          target of `precis prepare`.
-      tokenizer_fingerprint: of the tokenizer that encoded the targets.
-      source_tokenizer_fingerprint: of the tokenizer that encoded the sources, where it
-          is another one.
-      fingerprint: of everything that the records depend on. Equal fingerprints mean
-          equal bytes.
+      source_lengths, target_lengths: the lengths in all records.
+      counts: the number of documents read, written, duplicates, failed and skipped;
+          and of skipped documents by reason.
+      failures: the number of dead letters by stage and reason.
+      sources: the counts of each corpus file that lost documents.
+      files: the files of the tokenizers, each with its name, bytes and sha256.
+      dead_letters: the files of dead letters, in the same form.
+      max_source_tokens, max_target_tokens: the lengths at which sources and targets
+          are cut.
+      seed: the seed of the splits.
+      task_prefix: the text before every article.
+      target: the part of the reference that is the target, as `target` of
+          `precis prepare`.
+      tokenizer_fingerprint: the fingerprint of the tokenizer of targets.
+      source_tokenizer_fingerprint: the fingerprint of the tokenizer of sources; None if
+          it is the same.
+      fingerprint: the hash of everything that the records depend on. Equal fingerprints
+          mean equal bytes.
       provenance: the command that made the records, its flags and its other inputs.
     """
 
@@ -147,7 +147,7 @@ class DatasetInfo:
         """The description from the result of `to_json`.
 
         Raises:
-          KeyError, TypeError, ValueError: a field is missing, unknown or of another
+          KeyError, TypeError, ValueError: a field is missing, unknown or has the wrong
               type.
         """
         files.check_fields(content, _FIELDS)
@@ -162,8 +162,8 @@ class DatasetInfo:
         return cls(**{**content, "splits": splits, **lengths})
 
     def facts(self) -> dict[str, Any]:
-        """What a model card says about the records that a model was trained on, as
-        JSON; the same wherever the records lie.
+        """The facts about the records for a model card, as JSON; they do not depend on
+        the folder.
         """
         lengths = {
             side: {
@@ -195,9 +195,9 @@ def summarise_lengths(
     """The statistics of lengths.
 
     Args:
-      records_of_length: the number of records of each length, in tokens. Without
-          records all statistics are zero.
-      limit: where longer records were cut; None where none was.
+      records_of_length: the number of records of each length, in tokens; if empty, all
+          statistics are zero.
+      limit: the length at which records were cut; None if none was cut.
     """
     total = sum(records_of_length.values())
     if not total:
@@ -225,8 +225,8 @@ def load_dataset(folder: str) -> DatasetInfo:
 
     Raises:
       UsageError: the folder holds no records.
-      DataError: the folder is unfinished, has another format version, or holds another
-          tokenizer than the one that encoded the records.
+      DataError: the folder is unfinished, has another format version, or its tokenizer
+          is not the one that encoded the records.
     """
     path = files.join(folder, DATASET_FILE)
     if not files.exists(path):
@@ -255,7 +255,7 @@ def require_oracle(info: DatasetInfo, folder: str) -> None:
     """Checks that records hold oracle labels.
 
     Raises:
-      UsageError: the records hold none.
+      UsageError: they do not.
     """
     if "oracle" not in info.features:
         raise UsageError(

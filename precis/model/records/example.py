@@ -1,6 +1,6 @@
-"""One training example as a `tf.train.Example`.
+"""One training record as a `tf.train.Example`.
 
-A record holds these features; BART's tokens stand for their ids:
+A record holds these features; in this example, tokens of BART are shown for their ids:
 
     document_id    bytes [1]   9f2c...
     source         int64 [S]   <s> Rain Ġfell Ġon ĠMonday </s>
@@ -11,20 +11,19 @@ A record holds these features; BART's tokens stand for their ids:
 The source is cut at max_source_tokens and includes the special tokens that an imported
 tokenizer puts around a text; `source_tokens` is its length before the cut. The target
 is cut at max_target_tokens and has no special tokens at its end. `highlights` is the
-text of the target: a summary has one sentence a line.
+text of the target: a summary has one sentence per line.
 
-Records that were prepared with oracle labels hold two more features:
+Records with oracle labels hold two more features:
 
     sentences      bytes [N]   Rain fell on Monday. | The town was wet. | ...
     oracle         int64 [K]   4 0
 
-`sentences` are all sentences of the article. `oracle` are the positions of those that
-form the best extractive summary, in the order in which greedy search takes them.
+`sentences` are all sentences of the article. `oracle` are the positions of the
+sentences that match the reference best, in the order in which greedy search takes them.
 
-Records are written without TensorFlow: `tf.train.Example` puts source_tokens before
-source, so that its bytes differ, and takes 1.2 to 1.7 times as long (2026-11-26, user
-time, medians of 5 passes over 2,000 records). The wire format is defined by
-https://protobuf.dev/programming-guides/encoding and
+Records are written without TensorFlow, which is faster. The bytes differ from those of
+`tf.train.Example`, which puts source_tokens before source. The wire format is defined
+by https://protobuf.dev/programming-guides/encoding and
 tensorflow/core/example/{example,feature}.proto.
 
 A TFRecord file frames each record:
@@ -60,7 +59,7 @@ def frame(record: bytes) -> bytes:
 def _masked_crc(content: bytes) -> int:
     """CRC-32C, rotated and shifted as TFRecord files define it.
 
-    The mask keeps the checksum useful for content that itself holds checksums.
+    The mask keeps the checksum useful for content that holds checksums.
     """
     crc = google_crc32c.value(content)
     return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
@@ -70,7 +69,7 @@ def read_frames(file: IO[bytes], *, name: str = "records") -> Iterator[bytes]:
     """Reads the records of a TFRecord file, without TensorFlow.
 
     Args:
-      file: open for reading, at its start.
+      file: the open file, at its start.
       name: the path of the file, for messages.
 
     Raises:
@@ -109,7 +108,7 @@ FEATURES = {
 ORACLE_FEATURES = {"sentences": "bytes", "oracle": "int64"}
 
 # The first byte of a protobuf field is its number and its wire type. Type 2 is a length
-# followed by so many bytes.
+# in bytes followed by the bytes.
 _FIELD_1, _FIELD_2, _FIELD_3 = 10, 18, 26  # number << 3 | wire type
 
 
@@ -133,9 +132,8 @@ class Example(NamedTuple):
       source: int [S], the token ids of the task prefix, if any, and the article.
       target: int [T], the token ids of the text that the network learns to write.
       source_tokens: the number of tokens of the source before the cut.
-      highlights: the text of the target; a summary has one sentence a line.
-      labelled: the sentences of the article with oracle labels, where they were asked
-          for.
+      highlights: the text of the target; a summary has one sentence per line.
+      labelled: the sentences of the article with oracle labels, if requested.
     """
 
     document_id: str
@@ -166,18 +164,18 @@ def serialise(example: Example) -> bytes:
 
 
 def _bytes_list(values: Iterable[str]) -> bytes:
-    """The message Feature with its field bytes_list."""
+    """A message Feature with the field bytes_list."""
     content = b"".join(_field(_FIELD_1, value.encode()) for value in values)
     return _field(_FIELD_1, content)
 
 
 def _int64_list(values: np.ndarray) -> bytes:
-    """The message Feature with its field int64_list, whose values are packed."""
+    """A message Feature with the field int64_list, with packed values."""
     return _packed(_varints(values)) if len(values) else _field(_FIELD_3, b"")
 
 
 def _packed(varints: bytes) -> bytes:
-    """The message Feature of one value or more."""
+    """A message Feature with one or more varints."""
     return _field(_FIELD_3, _field(_FIELD_1, varints))
 
 
@@ -191,9 +189,10 @@ def _field(tag: int, content: bytes) -> bytes:
 
 
 def _varint(value: int) -> bytes:
-    """The varint of a number that is not negative.
+    """The varint of a number that is at least 0.
 
-    Each byte holds seven bits, the lowest first. A high bit means more bytes follow.
+    Each byte holds seven bits, the lowest first. The high bit means that more bytes
+    follow.
     """
     encoded = bytearray()
     while value > 0x7F:
@@ -204,10 +203,10 @@ def _varint(value: int) -> bytes:
 
 
 def _varints(values: np.ndarray) -> bytes:
-    """`_varint` of each value, joined.
+    """The joined varints of values.
 
-    Every value is first written in as many bytes as the largest needs; then the bytes
-    after the last used byte of each value are left out.
+    Every value is first written in as many bytes as the largest value needs; then its
+    unused last bytes are dropped.
     """
     values = np.asarray(values)
     if values.min() < 0:
@@ -242,7 +241,7 @@ class LabelledArticle(NamedTuple):
 
     Attributes:
       sentences, oracle: as in `LabelledSentences`.
-      highlights: the reference summary, one sentence a line.
+      highlights: the reference, one sentence per line.
     """
 
     sentences: tuple[str, ...]

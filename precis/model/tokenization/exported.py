@@ -1,11 +1,11 @@
 """A tokenizer as files that transformers reads.
 
     tokenizer.json           a definition of the `tokenizers` library
-    tokenizer_config.json    special tokens, and where a text is cut
+    tokenizer_config.json    special tokens, and the maximum length of a text
 
-The definition of a `Tokenizer` of this project also holds `normalise`: it gives the
-same ids for a text as it stands as the tokenizer gives for the normalised one. Only of
-a text of no characters the library makes no piece, and the tokenizer "▁".
+The definition of a WordPiece `Tokenizer` of precis includes `normalise`: it gives a raw
+text the same ids as the tokenizer gives the normalised text. The only difference is an
+empty text, which is no piece for the library and "▁" for the tokenizer.
 """
 
 import json
@@ -51,11 +51,11 @@ def save_for_transformers(
     """Writes the files of a tokenizer.
 
     Args:
-      folder: of the checkpoint.
-      tokenizer: of sources and summaries.
-      bos_id: the token that a text begins with, if there is one.
-      pad_id, end_id: the tokens that fill up a batch and end a summary.
-      max_source_tokens: where `truncation=True` cuts a text.
+      folder: the folder of the checkpoint.
+      tokenizer: the tokenizer of sources and summaries.
+      bos_id: the token that a text begins with, or None.
+      pad_id, end_id: the tokens that pad a batch and end a summary.
+      max_source_tokens: the length at which `truncation=True` cuts a text.
     """
     from tokenizers import Tokenizer as Library
 
@@ -67,7 +67,7 @@ def save_for_transformers(
         "model_max_length": max_source_tokens,
     }
     library = Library.from_str(json.dumps(definition))
-    # CTranslate2 asks for it, of all tokenizers of imported networks.
+    # CTranslate2 needs it for all tokenizers of imported networks.
     unknown_id = library.token_to_id("<unk>")
     named = {"bos": bos_id, "pad": pad_id, "eos": end_id, "unk": unknown_id}
     for name, token in named.items():
@@ -76,7 +76,7 @@ def save_for_transformers(
             settings[f"{name}_token"] = piece
     if isinstance(tokenizer, Tokenizer):
         settings["unk_token"] = UNKNOWN
-        # "[PAD]" in an article is text.
+        # So that "[PAD]" in an article is ordinary text.
         settings["split_special_tokens"] = True
     files.write_bytes(
         files.join(folder, DEFINITION_FILE),
@@ -86,7 +86,7 @@ def save_for_transformers(
 
 
 def _wordpiece_definition(tokenizer: Tokenizer) -> dict[str, Any]:
-    """The definition of a tokenizer of this project."""
+    """The definition of a WordPiece tokenizer of precis."""
     from tokenizers import AddedToken, Regex, decoders, models, pre_tokenizers
     from tokenizers import Tokenizer as Library
 
@@ -120,10 +120,10 @@ def _normalizer(lower_case: bool) -> Any:
     """`normalise`, then visible spaces, as a normalizer of the `tokenizers` library."""
     from tokenizers import Regex, normalizers
 
-    # No text of that library holds half of a surrogate pair.
+    # The library has no lone surrogates in texts.
     invisible = re.sub("\ud800-\udfff", "", INVISIBLE.pattern)
     steps = [
-        # First, because the library adds nothing to a text that has become empty.
+        # First, because the library prepends nothing to an empty text.
         normalizers.Prepend(SPACE),
         normalizers.Replace(Regex(_LINE_BREAKS), "\n"),
         normalizers.Replace(Regex(invisible), ""),

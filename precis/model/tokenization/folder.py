@@ -1,9 +1,9 @@
 """The tokenizers in a folder of records or in a bundle.
 
-    tokenizer/           the tokenizer of targets, and of sources without another one
-    source_tokenizer/    the tokenizer of sources, where it is a different one
+    tokenizer/           the tokenizer of targets, and usually of sources
+    source_tokenizer/    the tokenizer of sources, if it is a different one
 
-Each of them is a `Tokenizer` of this project or an `ImportedTokenizer`.
+Each of them is a WordPiece `Tokenizer` of precis or an `ImportedTokenizer`.
 """
 
 import dataclasses
@@ -30,7 +30,7 @@ class TokenizerPair:
     """The tokenizers of a set of records, or of a network.
 
     Attributes:
-      source: the tokenizer of sources; the same object as `target` where there is one
+      source: the tokenizer of sources; the same object as `target` if there is one
           tokenizer for both.
       target: the tokenizer of targets.
     """
@@ -48,7 +48,7 @@ def holds_tokenizer(folder: str) -> bool:
 
 
 def tokenizer_files(folder: str) -> tuple[str, ...]:
-    """The names of the files that the tokenizer in a folder consists of."""
+    """The names of the files of the tokenizer in a folder."""
     if files.exists(files.join(folder, DEFINITION_FILE)):
         return (DEFINITION_FILE,)
     return VOCABULARY_FILE, SETTINGS_FILE
@@ -66,7 +66,7 @@ def load_tokenizer(folder: str) -> AnyTokenizer:
 
 
 def load_tokenizers(folder: str) -> TokenizerPair:
-    """Reads the tokenizers that `save_tokenizers` wrote, or those of a bundle.
+    """Reads the tokenizers that `save_tokenizers` wrote.
 
     Raises:
       DataError: a file is missing or damaged.
@@ -83,13 +83,13 @@ def open_tokenizers(
     """Reads the tokenizers of a finished folder.
 
     Args:
-      folder: of records, or a bundle.
+      folder: the folder of records or of a bundle.
       description: the content of its dataset.json or manifest.json.
-      way_out: what to do about another tokenizer.
+      way_out: what to do if a tokenizer differs, for the message.
 
     Raises:
-      DataError: a file is missing or damaged, or a tokenizer is not the one that the
-        description names.
+      DataError: a file is missing or damaged, or the fingerprint of a tokenizer differs
+        from the description.
     """
     tokenizers = load_tokenizers(folder)
     target = description.get(f"{TOKENIZER_FOLDER}_fingerprint")

@@ -21,22 +21,21 @@ from precis.model.tokenization.wordpiece import LINE_BREAK, SPACE, UNREADABLE
 FORMAT_VERSION = 1
 # The file of an imported tokenizer in a bundle. A WordPiece tokenizer has other files.
 DEFINITION_FILE = "tokenizers.json"
-# Its file in a checkpoint: the definition itself. Older checkpoints have a vocabulary
-# alone, as vocab.txt, vocab.json with merges.txt or a SentencePiece model.
+# The file of the definition in a checkpoint. Older checkpoints have only a vocabulary:
+# vocab.txt, vocab.json with merges.txt, or a SentencePiece model.
 TOKENIZER_FILE = "tokenizer.json"
-# The token between two sentences of a summary of PEGASUS, whose vocabulary has no line
-# break.
+# PEGASUS writes this token between two sentences, as its vocabulary has no line break.
 PEGASUS_BREAK = "<n>"
 
 
 class ImportedTokenizer:
     """Encodes and decodes text as the tokenizer of a checkpoint does.
 
-    The interface is that of `precis.model.tokenization.wordpiece.Tokenizer`.
+    The interface is the same as of `precis.model.tokenization.wordpiece.Tokenizer`.
     """
 
     def __init__(self, definition: str) -> None:
-        """Takes a definition.
+        """Makes a tokenizer from a definition.
 
         Args:
           definition: a tokenizer in the JSON format of the `tokenizers` library.
@@ -52,7 +51,7 @@ class ImportedTokenizer:
             raise ValueError(
                 f"the tokenizers library cannot read this tokenizer: {error}"
             ) from error
-        # A definition may state a maximum length. `cut` takes that of the network.
+        # A definition may have a maximum length; `cut` uses the network's instead.
         self._tokenizer.no_truncation()
         self._tokenizer.no_padding()
 
@@ -68,7 +67,7 @@ class ImportedTokenizer:
 
     @functools.cached_property
     def words(self) -> tuple[str | None, ...]:
-        """The word or punctuation mark that each id stands for by itself.
+        """For each id, the whole word or punctuation mark that its token is.
 
         None for special tokens, for parts of words, and for ids without a token. A
         vocabulary marks either the pieces that continue a word or those that begin one:
@@ -84,7 +83,7 @@ class ImportedTokenizer:
         def word(token: int) -> str | None:
             piece = self.piece(token)
             is_special = token in added and added[token].special
-            if is_special or UNREADABLE in piece:  # Its bytes are no whole character.
+            if is_special or UNREADABLE in piece:  # A part of a character.
                 return None
             if is_wordpiece:
                 return None if piece.startswith(continuation) else piece or None
@@ -95,13 +94,13 @@ class ImportedTokenizer:
 
     @functools.cached_property
     def _is_byte_level(self) -> bool:
-        """Whether a piece is a sequence of bytes, each written as a letter."""
+        """Whether pieces are sequences of bytes, each written as a letter."""
         return "ByteLevel" in json.dumps(self.definition["decoder"])
 
     def piece(self, token: int) -> str:
         """The readable text of a token, with ▁ for a space.
 
-        It is empty where no token has the id.
+        It is empty if no token has this id.
         """
         piece = self._tokenizer.id_to_token(token) or ""
         if not self._is_byte_level:
@@ -124,11 +123,10 @@ class ImportedTokenizer:
         return [np.array(encoding.ids, "int32") for encoding in encodings]
 
     def encode_parts(self, texts: Iterable[str]) -> list[np.ndarray]:
-        """The token ids of texts that are cut out of a longer one, int32 [S] each,
-        without special tokens.
+        """The token ids of parts of a longer text, int32 [S] each, without special
+        tokens.
 
-        A text begins with a space where the longer one has it: "Rain fell." is "Rain"
-        and " fell.".
+        A part includes the space before it: "Rain fell." is "Rain" and " fell.".
         """
         encodings = self._tokenizer.encode_batch_fast(
             list(texts), add_special_tokens=False
@@ -152,7 +150,7 @@ class ImportedTokenizer:
     def cut(self, ids: np.ndarray, max_tokens: int) -> np.ndarray:
         """The first ids of a text, at most `max_tokens`.
 
-        The special tokens at the end of the text stay at its end:
+        Special tokens at the end of a text are kept:
 
             <s> Rain Ġfell . </s>  cut to 4  ->  <s> Rain Ġfell </s>
         """
@@ -164,8 +162,8 @@ class ImportedTokenizer:
     def decode(self, rows: Iterable[Iterable[int]]) -> list[str]:
         """The texts of rows of token ids.
 
-        Special tokens and ids outside the vocabulary are left out; `PEGASUS_BREAK` is a
-        line break.
+        Special tokens and ids outside the vocabulary are left out; `PEGASUS_BREAK`
+        becomes a line break.
         """
         texts: list[str] = self._tokenizer.decode_batch(
             [[int(token) for token in row] for row in rows], skip_special_tokens=True
@@ -212,7 +210,7 @@ def read_tokenizer(folder: str, config: Mapping[str, Any]) -> ImportedTokenizer:
       config: its config.json.
 
     Raises:
-      UsageError: there is no tokenizer.
+      UsageError: the checkpoint has no tokenizer.
       DataError: the tokenizer is damaged, or has more tokens than the network.
     """
     path = files.join(folder, TOKENIZER_FILE)
@@ -236,9 +234,9 @@ def read_tokenizer(folder: str, config: Mapping[str, Any]) -> ImportedTokenizer:
 
 
 def _leave_out_unused(definition: dict[str, Any], size: int) -> None:
-    """Takes out special tokens that a network of `size` tokens does not know: BART has
-    none for the `<mask>` of its tokenizer after training on summaries. Such a mark in
-    an article is text.
+    """Removes special tokens that a network with `size` tokens does not have, such as
+    `<mask>` of BART checkpoints that were trained on summaries. In an article, they are
+    then ordinary text.
     """
     added = definition.get("added_tokens") or []
     unused = [each for each in added if each["special"] and each["id"] >= size]

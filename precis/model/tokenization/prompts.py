@@ -1,11 +1,11 @@
-"""What a language model reads of an article: an instruction and the article, in the
-chat template of its checkpoint.
+"""The prompts of a language model: an instruction and an article, in the chat template
+of its checkpoint.
 
     head      <|im_start|>user and the instruction
     article   Rain fell.
     tail      <|im_end|>, <|im_start|>assistant
 
-A text that is too long is cut, and the tail stays whole.
+An article that is too long is cut off; the tail is kept.
 """
 
 import functools
@@ -18,24 +18,24 @@ import numpy as np
 
 from precis.model.tokenization.imported import ImportedTokenizer
 
-TEMPLATE = "chat_template"  # its place in what `read_chat` gives
-# Stands for the article while a template is filled in; no template changes it.
+TEMPLATE = "chat_template"  # its key in the result of `read_chat`
+# Placeholder of the article while a template is rendered; no template changes it.
 _ARTICLE = "\ue000article\ue001"
 
 
 def prompt_parts(chat: Mapping[str, Any], instruction: str) -> tuple[str, str]:
-    """The text in front of an article and the one behind it.
+    """The texts of a prompt before and after the article.
 
     Raises:
-      ValueError: the template cannot be filled in.
+      ValueError: the template cannot be rendered.
     """
     if TEMPLATE not in chat:
         return "", f"\n\n{instruction}"
     from jinja2 import TemplateError
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-    # As transformers fills it in, but for the date of today: equal texts have equal
-    # prompts on all days.
+    # As transformers renders it, but without today's date, so that equal texts always
+    # have equal prompts.
     environment = ImmutableSandboxedEnvironment(
         trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
     )
@@ -57,21 +57,21 @@ def prompt_parts(chat: Mapping[str, Any], instruction: str) -> tuple[str, str]:
 
 
 class PromptTokenizer(ImportedTokenizer):
-    """Encodes articles as a language model reads them; decodes what it writes."""
+    """Encodes articles as prompts of a language model, and decodes its answers."""
 
     def __init__(
         self, tokenizer: ImportedTokenizer, chat: Mapping[str, Any], instruction: str
     ) -> None:
-        """Takes what each prompt is made of.
+        """Prepares the parts of a prompt.
 
         Args:
-          tokenizer: of the language model.
-          chat: as `read_chat` gives it.
-          instruction: what to do with an article.
+          tokenizer: the tokenizer of the language model.
+          chat: the result of `read_chat`.
+          instruction: the instruction before or after each article.
         """
         self._tokenizer = tokenizer._tokenizer
         self._head, self._tail = prompt_parts(chat, instruction)
-        # A template writes the special tokens itself.
+        # A template includes the special tokens.
         first = () if TEMPLATE in chat else tokenizer.surrounding_ids[0]
         self._first = np.array(first, "int32")
 
@@ -81,8 +81,8 @@ class PromptTokenizer(ImportedTokenizer):
         return [np.append(self._first, ids) for ids in self.encode_parts(prompts)]
 
     def decode(self, rows: Iterable[Iterable[int]]) -> list[str]:
-        """The texts of rows of token ids, each up to a special token behind others: a
-        model that was not trained to chat goes on there.
+        """The texts of rows of token ids, each without leading special tokens and up to
+        the next one, after which a model not trained to chat writes on.
         """
         added = self._tokenizer.get_added_tokens_decoder()
         special = {token for token, each in added.items() if each.special}
@@ -93,8 +93,8 @@ class PromptTokenizer(ImportedTokenizer):
 
     @functools.cached_property
     def surrounding_ids(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The ids before and behind an article, as they are around a letter: those of
-        a text alone may be others, where a tokenizer joins the line breaks at its end.
+        """The ids before and after an article. They are taken from a prompt with a
+        letter as its article, as a tokenizer may join adjacent line breaks.
         """
         prompt, place = f"{self._head}a{self._tail}", len(self._head)
         encoding = self._tokenizer.encode(prompt, add_special_tokens=False)

@@ -1,5 +1,5 @@
-"""Sources and targets as token ids: the one place that cuts a text at a network's
-source length.
+"""Encodes sources and targets as token ids; the only place that cuts a text at a
+network's source length.
 """
 
 from collections.abc import Iterable
@@ -25,7 +25,7 @@ class EncodedSource(NamedTuple):
 
     @property
     def is_truncated(self) -> bool:
-        """Whether the cut left out a part of the text."""
+        """Whether part of the text was cut off."""
         return self.source_tokens > len(self.ids)
 
 
@@ -38,21 +38,19 @@ def encode_sources(
 ) -> list[EncodedSource]:
     """Encodes texts and cuts each at `max_source_tokens`.
 
-    Special tokens at the end of a source stay at its end. With BART and at most 4
-    tokens:
+    Special tokens at the end of a source are kept. With BART and at most 4 tokens:
 
         Rain fell.  ->  ids            <s> Rain Ġfell </s>
                         source_tokens  5
 
-    An imported tokenizer takes a text as it stands, one of this project takes it
-    normalised. With clean none this function normalises it for the latter.
+    An imported tokenizer takes raw text; for a tokenizer of precis, texts are
+    normalised here unless they already are.
 
     Args:
-      tokenizer: of sources.
+      tokenizer: the tokenizer of sources.
       texts: the sources.
-      max_source_tokens: where they are cut.
-      are_normalised: whether all texts are known to be normalised, which is not looked
-          at then.
+      max_source_tokens: the maximum length in tokens.
+      are_normalised: whether all texts are known to be normalised.
     """
     if isinstance(tokenizer, Tokenizer) and not are_normalised:
         texts = map(normalise, texts)

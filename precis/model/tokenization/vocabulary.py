@@ -1,8 +1,8 @@
 """Counts words and learns a WordPiece vocabulary from the counts.
 
-Counting is cheap: workers count their own documents and the counts are merged. Learning
-happens once. Neither depends on chance or on the order of the documents: equal counts
-give an equal vocabulary.
+Counting is cheap: workers count the words of their documents, and the counts are
+merged. Learning happens once. Both are deterministic and independent of the order of
+the documents: equal counts give an equal vocabulary.
 """
 
 import collections
@@ -22,15 +22,15 @@ from precis.model.tokenization.wordpiece import (
     split_words,
 )
 
-# The learner takes time in proportion to the number of different words. Rarer words add
-# almost nothing to the counts of pieces.
+# Only the most frequent words are learned from, as the time grows with the number of
+# distinct words, and rare words add almost nothing to the counts of pieces.
 MAX_WORDS = 60_000
-# The rarest characters beyond this number are left out. A word with such a character
-# becomes an unknown token.
+# Only the most frequent characters are kept. A word with another character becomes an
+# unknown token.
 _MAX_CHARACTERS = 1_000
 _MIN_PIECE_COUNT = 2
-# The learner of tensorflow-text makes four. On news, the number of pieces per word is
-# the same to the third digit.
+# tensorflow-text uses four iterations. On news, both give nearly the same number of
+# pieces per word.
 _ITERATIONS = 3
 _MAX_PIECE_CHARACTERS = 40
 
@@ -43,7 +43,7 @@ def count_words(texts: Iterable[str], *, lower_case: bool = False) -> Counter[st
     A word is a unit that the tokenizer cuts into pieces, as in "▁paid" or "$".
     """
     counts: Counter[str] = Counter()
-    # Each different run of characters without spaces is cut once.
+    # Each distinct run of characters without spaces is cut once.
     for run, count in _count_runs(texts).items():
         run = SPACE + (run.lower() if lower_case else run)
         for word in split_words(run):
@@ -52,7 +52,7 @@ def count_words(texts: Iterable[str], *, lower_case: bool = False) -> Counter[st
 
 
 def _count_runs(texts: Iterable[str]) -> Counter[str]:
-    """Counts the runs of normalised texts; Arrow does so in a third of the time."""
+    """Counts the runs of characters without spaces; with Arrow, as that is faster."""
     counts: Counter[str] = Counter()
     for batch in batches_of_texts(
         text.replace("\n", f" {LINE_BREAK} ") for text in texts
@@ -65,7 +65,7 @@ def _count_runs(texts: Iterable[str]) -> Counter[str]:
 
 
 def _by_frequency(counts: Mapping[str, int]) -> list[tuple[str, int]]:
-    """Words with their counts, from frequent to rare and then by their letters."""
+    """Words with their counts, sorted from frequent to rare, then alphabetically."""
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
 
@@ -90,12 +90,12 @@ def learn(
 
     Args:
       counts: the number of times each word occurs in the corpus, from `count_words`;
-          there is a word at least.
-      size: the greatest number of pieces; a small corpus gives fewer.
-      lower_case: leave out upper-case ASCII letters, which lower-cased text does not
-          contain.
-      characters: how often the words of the corpus have each character, where `counts`
-          has the most frequent words alone.
+          not empty.
+      size: the maximum number of pieces; a small corpus gives fewer.
+      lower_case: whether to leave out upper-case ASCII letters, which lower-cased text
+          does not contain.
+      characters: how often each character occurs in the corpus; to be given if `counts`
+          has only the most frequent words.
 
     Raises:
       UsageError: the size is too small for the reserved tokens and ASCII.
@@ -108,8 +108,8 @@ def learn(
             f"a vocabulary of {size} pieces cannot hold the reserved tokens and ASCII; "
             f"ask for at least {len(base)}"
         )
-    # At most a quarter of the vocabulary is for characters, two forms each, so that a
-    # corpus in many scripts leaves room for words.
+    # At most a quarter of the vocabulary is for characters, in two forms each, so that
+    # there is room for words even if a corpus has many scripts.
     if characters is None:
         characters = collections.defaultdict(int)
         for word, count in words:
@@ -128,18 +128,18 @@ def _learn_pieces(
 ) -> list[str]:
     """The most frequent pieces of two and more characters, from frequent to rare.
 
-    A threshold says how often words end with a piece at least. Every word above the
-    threshold is a piece, so the count of word number `size` gives enough pieces, mostly
-    at the first trial, and the rarest of the surplus are cut off. On news the number of
-    pieces per word agrees with that of a search for the best threshold to the third
-    digit.
+    The threshold is the minimum number of times that words must end with a piece. Every
+    word above the threshold is a piece. So the count of word number `size` is a
+    threshold that usually gives enough pieces at once; the rarest surplus pieces are
+    dropped. A search for the best threshold is hardly better: on news, it gives nearly
+    the same number of pieces per word.
 
     Args:
       words: words with their counts, from frequent to rare.
       characters: words with other characters are left out.
-      size: the greatest number of pieces; few words give fewer.
+      size: the maximum number of pieces; few words give fewer.
     """
-    # In a corpus whose words all occur once, each of them is a piece.
+    # If every word of a corpus occurs once, each word is a piece.
     least = min(_MIN_PIECE_COUNT, words[0][1])
     threshold = max(words[min(len(words), size) - 1][1], least)
     while True:
@@ -155,22 +155,22 @@ def pieces_above(
     """The pieces of two and more characters that words end with at least `threshold`
     times, ordered from frequent to rare.
 
-    They are those of the learner of tensorflow-text, which goes from words down to
-    characters (https://www.tensorflow.org/text/guide/subwords_tokenizer). It counts
-    every substring of a word and then, from the longest substring to the shortest,
-    takes its count off its prefixes. What remains of a substring is how often words end
-    with it. Here only the ends of words are counted, a fraction of the work:
+    They are the same as from the top-down learner of tensorflow-text
+    (https://www.tensorflow.org/text/guide/subwords_tokenizer). It counts every
+    substring of a word and then, from the longest substring to the shortest, subtracts
+    its count from the counts of its prefixes. What remains for a substring is how often
+    words end with it. Counting only the ends of words is a fraction of the work:
 
         words                 counts of ends
         ▁paid 2, ▁unpaid 1    ▁paid 2, ▁unpaid 1, ##paid 3 ... ##d 3, ##unpaid 1 ...
 
-    A piece may begin where the pieces of the iteration before cut a word; at first they
-    are single characters.
+    A piece may begin where the pieces of the previous iteration cut a word; the first
+    iteration starts with single characters.
 
     Args:
       threshold: at least 1.
-      words: different words with their counts. Those of more than 40 characters and
-          those with other characters than `characters` are left out.
+      words: distinct words with their counts. Words of more than 40 characters and
+          words with other characters than `characters` are left out.
     """
     usable = [
         (word, count)
@@ -196,8 +196,8 @@ def pieces_above(
 def _forms(characters: Iterable[str]) -> list[str]:
     """The pieces of single characters.
 
-    A character begins a word, and it continues a word (##) unless it is always a word
-    by itself: a, ##a, !, b, ##b.
+    A character has one form at the beginning of a word and one (##) within it, unless
+    it is always a separate word: a, ##a, !, b, ##b.
     """
     forms = []
     for character in characters:

@@ -8,7 +8,7 @@ and punctuation, then into WordPieces:
 
 A tokenizer is a folder of two small files:
 
-    vocab.txt         the pieces, one a line, in the order of their ids
+    vocab.txt         the pieces, one per line, in the order of their ids
     tokenizer.json    settings, and the sha256 of vocab.txt
 """
 
@@ -47,12 +47,12 @@ KIND = "wordpiece-visible-space"
 VOCABULARY_FILE = "vocab.txt"
 SETTINGS_FILE = "tokenizer.json"
 
-# Longer words become one unknown token. A word is the text between spaces and
-# punctuation. Thai writes without spaces, so the default of 100 bytes would lose whole
-# clauses.
+# A longer word becomes one unknown token. A word is the text between spaces and
+# punctuation. Thai has no spaces between words, so the usual limit of 100 bytes would
+# lose whole clauses.
 _MAX_WORD_BYTES = 1 << 16
-# As for tensorflow-text these are words, as are all characters of a Unicode category P:
-# symbols of ASCII, and ideographs. All other characters stay together.
+# Characters that are always separate words, as in tensorflow-text: ASCII symbols and
+# ideographs. Characters of the Unicode categories P are too; no others are.
 _IS_WORD = re.compile(
     "[$+<=>^`|~\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
     "\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f]"
@@ -64,11 +64,11 @@ class Tokenizer:
 
     Attributes:
       vocabulary: the pieces, in the order of their ids. The reserved tokens come first.
-      lower_case: whether text is lower-cased before it is cut; decoding then gives
+      lower_case: whether text is lower-cased before it is cut; decoded text is then
           lower case.
       pad_id, unknown_id, start_id, end_id: the ids of the reserved tokens.
-      surrounding_ids: the ids of the special tokens that `encode` puts before and after
-          a text: none, unlike an imported tokenizer.
+      surrounding_ids: the ids of special tokens that `encode` puts before and after a
+          text; empty, unlike in an imported tokenizer.
     """
 
     pad_id, unknown_id, start_id, end_id = range(4)
@@ -78,7 +78,7 @@ class Tokenizer:
         """Stores its arguments.
 
         Raises:
-          ValueError: a piece is empty, has a line break or stands there twice, or the
+          ValueError: a piece is empty, has a line break or occurs twice, or the
               reserved tokens do not come first.
         """
         self.vocabulary = tuple(vocabulary)
@@ -104,9 +104,9 @@ class Tokenizer:
 
     @functools.cached_property
     def words(self) -> tuple[str | None, ...]:
-        """The word or punctuation mark that each id stands for by itself: He for ▁He.
+        """For each id, the whole word or punctuation mark that it is: He for ▁He.
 
-        None for reserved tokens, for a space alone, and for parts of words.
+        None for reserved tokens, for the bare space, and for parts of words.
         """
         return tuple(
             None
@@ -123,7 +123,7 @@ class Tokenizer:
         """The token ids of normalised texts, without special tokens.
 
         Returns:
-          int32 [S] for each text. S is at least 1: an empty text is the piece "▁".
+          int32 [S] for each text; S is at least 1, as an empty text is the piece "▁".
         """
         batches = batches_of_texts(map(self._with_line_breaks, texts))
         return [row for batch in batches for row in self._encode_batch(batch)]
@@ -138,10 +138,10 @@ class Tokenizer:
         return [rows[start:stop] for start, stop in itertools.pairwise(starts.tolist())]
 
     def encode_parts(self, texts: Iterable[str]) -> list[np.ndarray]:
-        """The token ids of texts that are cut out of a longer one, int32 [S] each.
+        """The token ids of parts of a longer text, int32 [S] each.
 
-        The ids of a text that is cut before its spaces are those of its parts:
-        "Rain fell." is "Rain" and " fell.".
+        If a text is cut before spaces, joining the ids of its parts gives the ids of
+        the text: "Rain fell." is "Rain" and " fell.".
         """
         return self.encode([text.strip(" ") for text in texts])
 
@@ -153,8 +153,8 @@ class Tokenizer:
         """The texts of rows of token ids.
 
         Padding, start and end tokens are left out at every position. An unknown token
-        and an id outside the vocabulary become the word U+FFFD: encoding has lost the
-        word, and whether a space stood before it.
+        and an id outside the vocabulary become the word U+FFFD: encoding loses the
+        word, and whether a space was before it.
         """
         texts = self._texts_of_pieces
         unknown = SPACE + UNREADABLE
@@ -164,10 +164,7 @@ class Tokenizer:
         ]
 
     def save(self, folder: str) -> None:
-        """Writes the two files of the tokenizer into a folder.
-
-        Equal tokenizers write equal bytes.
-        """
+        """Writes the two files of the tokenizer; equal tokenizers write equal bytes."""
         files.write_bytes(files.join(folder, VOCABULARY_FILE), self._vocabulary_bytes)
         files.write_bytes(files.join(folder, SETTINGS_FILE), self._settings_bytes)
 
@@ -176,8 +173,8 @@ class Tokenizer:
         """Reads what `save` wrote.
 
         Raises:
-          DataError: a file is missing or damaged, or has another kind or format
-              version.
+          DataError: a file is missing or damaged, or its kind or format version
+              differs.
         """
         settings = _read_settings(files.join(folder, SETTINGS_FILE))
         path = files.join(folder, VOCABULARY_FILE)
@@ -192,12 +189,12 @@ class Tokenizer:
         """Normalised text whose line breaks are visible: "a b⏎c" -> "a b ␤ c"."""
         text = text.lower() if self.lower_case else text
         text = text.replace("\n", f" {LINE_BREAK} ")
-        # In normalised text, only after two line breaks in a row.
+        # In normalised text, two spaces only come from two line breaks in a row.
         return re.sub(" +", " ", text) if "  " in text else text
 
     @functools.cached_property
     def _ids_of_chunks(self) -> ChunkCache[bytes]:
-        """The ids of chunks without the space before them, the bytes of int32."""
+        """The ids of chunks without the space before them, as bytes of int32."""
         return ChunkCache(functools.partial(map, self._encode_chunk))
 
     def _encode_chunk(self, chunk: str) -> bytes:
@@ -211,7 +208,7 @@ class Tokenizer:
 
     @functools.cached_property
     def _ids_of_pieces(self) -> tuple[dict[str, int], int]:
-        """The id of each piece, and the characters of the longest piece."""
+        """The id of each piece, and the length of the longest piece in characters."""
         ids = {piece: token for token, piece in enumerate(self.vocabulary)}
         return ids, max(map(len, ids))
 
@@ -244,8 +241,8 @@ class Tokenizer:
 
 
 class _SpacedMarks(dict[int, str]):
-    """Characters by their codes, those that are always words by themselves with spaces
-    around them; for `str.translate`.
+    """A table for `str.translate` that puts spaces around characters that are always
+    separate words.
     """
 
     def __missing__(self, code: int) -> str:
@@ -261,18 +258,18 @@ _SPACED_MARKS = _SpacedMarks()
 
 
 def split_words(chunk: str) -> list[str]:
-    """The words of a chunk that the tokenizer cuts into pieces: $4.5 -> $ 4 . 5"""
+    """The words of a chunk, which the tokenizer cuts into pieces: $4.5 -> $ 4 . 5"""
     return chunk.translate(_SPACED_MARKS).split()
 
 
 def cut_word(word: str, pieces: Container[str], longest: int) -> list[str]:
-    """The pieces of a word, or none where it cannot be cut into pieces.
+    """The pieces of a word, or none if it cannot be cut into pieces.
 
-    Each is the longest that is possible: "▁unpaid" gives ▁un ##paid. Song et al. (2021)
-    find the same pieces in fewer steps; here no chunk is cut twice.
+    Each piece is the longest possible: "▁unpaid" gives ▁un ##paid. Song et al. (2021)
+    find the same pieces in fewer steps, but here each distinct chunk is cut only once.
 
     Args:
-      longest: the characters of the longest piece.
+      longest: the length of the longest piece in characters.
     """
     cut = []
     start, joiner = 0, ""
@@ -290,8 +287,8 @@ def cut_word(word: str, pieces: Container[str], longest: int) -> list[str]:
 
 def _hide_spaces(joined: str) -> str:
     """The text of joined pieces: "▁a▁b▁␤▁c" becomes "a b⏎c"."""
-    # Encoded text has no two spaces in a row, but a network may write them, and an
-    # unknown word after "▁" gives them.
+    # Two spaces in a row are never encoded, but a network may write them, and so may
+    # "▁" before an unknown word.
     while SPACE + SPACE in joined:
         joined = joined.replace(SPACE + SPACE, SPACE)
     text = joined.replace(SPACE, " ").removeprefix(" ")
@@ -302,7 +299,7 @@ def _read_settings(path: str) -> dict[str, Any]:
     settings = files.read_object(path, way_out=_WAY_OUT)
     for name, expected in (("kind", KIND), ("format_version", FORMAT_VERSION)):
         if settings.get(name) != expected:
-            # Checkpoints of other projects also have a file of this name.
+            # Checkpoints of other projects have a file of this name too.
             raise DataError(
                 f"{path}: {name} is {settings.get(name)!r} and must be {expected!r}; "
                 "use the precis version that wrote it, or import a checkpoint with "

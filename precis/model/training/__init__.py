@@ -1,14 +1,14 @@
 """Training, from records to a bundle.
 
-loop            the loop over steps, stopped and resumed exactly, for every network
-state           what it works on, and how that is saved and restored
-generator       networks that write: batches, step, validation and bundle
-selector       networks that score sentences, in the same way
+loop            the loop over steps, for every network; it can be stopped and resumed
+state           the state of a training, and how it is saved and restored
+generator       the training of a network that writes
+selector        the training of a selector
 importance      the importance of words, learned with the scores of a selector
 
-record_sets     the record sets that are read, checked
+record_sets     opens and checks record sets
 batches         the order of the documents, and their padded batches
-initialization  the first weights; word_vectors: files of vectors for embeddings
+initialization  the initial weights; word_vectors: files of vectors for embeddings
 loss, optimizer, train_step     one step of a network that writes
 strategy        the devices
 config          the settings

@@ -1,16 +1,15 @@
-"""Batches for training from shards of records, in an order that depends on the seed and
-the epoch alone.
+"""Training batches from shards of records, in an order that depends only on the seed
+and the epoch.
 
-The next batch is a function of the records, the settings, the epoch and the number of
-batches before it, so a training that was interrupted goes on with exactly the batch
-that would have been next.
+A batch depends only on the records, the settings, the epoch and its number, so an
+interrupted training resumes with exactly the next batch.
 
-one row of a batch after its record was read, for targets of up to 8 tokens
+one row of a batch, for targets of up to 8 tokens
 source     5 9 7 4 PAD PAD PAD ...       padded to a length of `length_buckets`
 target     START 7 8 PAD PAD PAD PAD PAD
-expected   7 8 END PAD PAD PAD PAD PAD   padded to a multiple of 8, as the target
+expected   7 8 END PAD PAD PAD PAD PAD   padded to a multiple of 8, like the target
 
-An epoch of several record sets has all documents of each, evenly mixed:
+An epoch of several record sets has all documents of each set, evenly mixed:
 
     sets of 6 and 2 documents    0 0 1 0 0 0 1 0
 """
@@ -25,25 +24,25 @@ import tensorflow as tf
 from precis.model.network.config import SOURCE_PADDING
 from precis.model.records.example import feature_spec
 
-_INTERLEAVED_SHARDS = 8  # read in turn where documents are shuffled
+_INTERLEAVED_SHARDS = 8  # shards that are read in turn if documents are shuffled
 
 
 class BatchSettings(NamedTuple):
-    """The settings that decide the shapes of batches, and the ids that fill them up.
+    """The shapes of batches, and the ids that they are padded with.
 
     Attributes:
-      max_source_tokens: longer sources are cut.
-      max_target_tokens: longer targets are cut.
-      batch_tokens: padded source and target tokens of a batch, at most, unless one row
-          is more.
-      target_pad: fills targets up; SOURCE_PADDING fills sources up.
+      max_source_tokens: the length at which sources are cut.
+      max_target_tokens: the length at which targets are cut.
+      batch_tokens: the maximum of padded source and target tokens in a batch, unless a
+          single row has more.
+      target_pad: the padding of targets; sources are padded with SOURCE_PADDING.
       start: the first token of a target.
       end: the token that is expected after a target.
-      pieces: the number of equal pieces that a batch is cut into; rows of padding fill
-          the batch up. The documents of a batch do not depend on it.
-      fixed_shapes: whether all batches have one shape, known before any is read.
-      source_end_tokens: the number of special tokens at the end of every source; they
-          stay when a source is cut.
+      pieces: the number of equal parts that a batch is cut into; rows of padding are
+          added for it. The documents of a batch do not depend on it.
+      fixed_shapes: whether all batches have one shape that is known in advance.
+      source_end_tokens: the number of special tokens at the end of every source, which
+          are kept when a source is cut.
     """
 
     max_source_tokens: int
@@ -58,7 +57,7 @@ class BatchSettings(NamedTuple):
 
     @property
     def padding(self) -> dict[str, int]:
-        """The id that fills each sequence of a batch up."""
+        """The padding of each sequence of a batch."""
         pad = self.target_pad
         return {"source": SOURCE_PADDING, "target": pad, "expected": pad}
 
@@ -78,11 +77,11 @@ def epoch_batches(
     Args:
       sets: local TFRecord files of each record set.
       settings: shapes and special ids.
-      seed: fixes the order, together with the epoch.
-      epoch: counted from 0.
-      shuffle_documents: size of the shuffle buffer; 0 keeps the order of the files.
-      documents: the number of documents of each set, where there are several.
-      take: stops after this many records; -1 takes all.
+      seed: determines the order, together with the epoch.
+      epoch: the number of the epoch, from 0.
+      shuffle_documents: the size of the shuffle buffer; 0 keeps the order of the files.
+      documents: the number of documents of each set; needed only for several sets.
+      take: the maximum number of records; -1 takes all.
 
     Returns:
       A dataset of dictionaries:
@@ -91,8 +90,8 @@ def epoch_batches(
           expected   int32 [B, T], the end token last
     """
     is_shuffled = shuffle_documents > 0
-    # Two sets made of one corpus would with one name give the same document at about
-    # the same time.
+    # Each set has its own name, or two sets made from one corpus would give the same
+    # document at about the same time.
     streams = [
         _read_documents(
             shards, f"{seed}:{epoch}" + (f":{number}" if number else ""), is_shuffled
@@ -120,8 +119,8 @@ def epoch_batches(
 def distributed_batches(
     strategy: tf.distribute.Strategy, *arguments: Any, skip: int, **order: Any
 ) -> Any:
-    """`epoch_batches` without its first `skip` batches, each batch cut evenly over the
-    replicas of a strategy.
+    """`epoch_batches` without the first `skip` batches, with each batch split evenly
+    among the replicas of a strategy.
     """
     replicas = strategy.num_replicas_in_sync
 
@@ -142,7 +141,8 @@ def distributed_batches(
 
 
 def mixed_turns(counts: Sequence[int]) -> np.ndarray:
-    """The set that each document of an epoch comes from, int64 [sum of counts].
+    """The number of the set that each document of an epoch comes from, int64 [sum of
+    counts].
 
     The documents of each set are evenly spread over the epoch.
 
@@ -156,20 +156,19 @@ def mixed_turns(counts: Sequence[int]) -> np.ndarray:
 
 
 def _hashed(name: str) -> int:
-    """A seed of 32 bits from a name."""
+    """A 32-bit seed from a name."""
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big")
 
 
 def _read_documents(
     shards: Sequence[str], name: str, is_shuffled: bool
 ) -> tf.data.Dataset:
-    """One pass over the serialised records of a set.
+    """The serialised records of a set.
 
     Args:
       shards: the files.
-      name: seeds the order of the files.
-      is_shuffled: whether the order of the files is random, and several are read in
-          turn.
+      name: the seed of the order of the files.
+      is_shuffled: whether the files are in random order and several are read in turn.
     """
     if not is_shuffled:
         return tf.data.TFRecordDataset(list(shards))
@@ -181,13 +180,13 @@ def _read_documents(
 
 
 def split_rows(rows: tf.Tensor, parts: int) -> tf.Tensor:
-    """[B, ...] -> [parts, B / parts, ...]."""
+    """Splits rows into equal parts: [B, ...] -> [parts, B / parts, ...]."""
     return tf.reshape(rows, tf.concat([[parts, -1], tf.shape(rows)[1:]], axis=0))
 
 
 def length_buckets(longest: int) -> list[int]:
     """The lengths that sources are padded to: multiples of 8 that grow by about a
-    quarter, and `longest` as the last.
+    quarter, and finally `longest`.
 
         length_buckets(100) -> [32, 40, 48, 56, 64, 80, 96, 100]
     """
@@ -200,8 +199,8 @@ def length_buckets(longest: int) -> list[int]:
 
 
 def _read_row(serialised: tf.Tensor, settings: BatchSettings) -> dict[str, tf.Tensor]:
-    """One record, a string scalar, as a row of each tensor of a batch, cut but not
-    padded.
+    """Reads one record, a string scalar, as a row of each tensor of a batch, cut but
+    not padded.
 
         target of the record     7 8
         target of the row        START 7 8
@@ -249,21 +248,21 @@ def _pad_batch(
     rows: list[int],
     settings: BatchSettings,
 ) -> dict[str, tf.Tensor]:
-    """Pads a batch in both directions.
+    """Pads the sequences of a batch, and adds rows of padding.
 
-    Sources are padded to their bucket and targets to a multiple of 8; rows of padding
-    are added up to a multiple of the pieces. With `fixed_shapes`, targets are padded to
-    the longest allowed and rows to a full batch, and the shapes are part of the type.
+    Sources are padded to the length of their bucket, targets to a multiple of 8, and
+    rows to a multiple of the pieces. With `fixed_shapes`, targets are padded to the
+    maximum length and rows to a full batch, and the shapes are static.
 
     Args:
       batch: sequences of one bucket, each padded to the longest of them.
       buckets: the lengths of the buckets.
-      rows: the rows of a full batch of each bucket.
+      rows: the number of rows of a full batch for each bucket.
       settings: as in `epoch_batches`.
     """
     pieces = settings.pieces
     count, width = tf.unstack(tf.shape(batch["source"]))
-    # The network has no positions beyond the longest target allowed.
+    # The network has no positions after the maximum target length.
     target_width = settings.max_target_tokens + 1
     if settings.fixed_shapes:
         source_width = buckets[0]

@@ -1,4 +1,4 @@
-"""The training of a network that writes: records -> bundle."""
+"""The training of a network that writes, from records to a bundle."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -35,17 +35,17 @@ from precis.model.training.state import Step, Training
 from precis.model.training.strategy import make_strategy, needs_fixed_shapes
 from precis.model.training.train_step import make_train_step
 
-# Settings that may change when a training is resumed: they say how long it runs, where,
-# and what it reports, and do not change what a step does.
+# Settings that may change when a training is resumed: how long it runs, where, and what
+# it reports. They do not change the result of a step.
 FREE_SETTINGS = (
     "steps epochs patience checkpoint_steps keep_checkpoints validation_steps "
     "validation_documents strategy"
 ).split()
 
-# Documents held in memory to be drawn from at random.
+# The size of the shuffle buffer.
 _SHUFFLED_DOCUMENTS = 10_000
-# The share of the validation summaries that the network is least sure of, and the
-# figure that says how unsure. Summaries below it have the flag `low_confidence`.
+# The share of validation summaries below the figure `low_log_prob`. Summaries of the
+# bundle below this figure get the quality flag `low_confidence`.
 _UNSURE_SHARE = 0.05
 _LOW_LOG_PROB = "low_log_prob"
 
@@ -54,18 +54,18 @@ class GeneratorTraining(Training):
     """The training of a network that writes.
 
     Args:
-      records: what `precis prepare` wrote.
+      records: the record sets.
       output: the bundle's folder; checkpoints and losses go to `training/` in it.
-      network: its shape; the vocabulary must be the records'.
-      training: how to train.
-      initial: the first weights.
+      network: the shape of the network, with the vocabulary of the records.
+      training: the settings.
+      initial: the initial weights.
       request: the command and its flags, for the manifest.
-      staging: a local folder for copies of records that lie on an object store.
+      staging: a local folder for copies of records from an object store.
 
     Raises:
-      UsageError: a frozen encoder of a network without one, or records without the
-          split that is validated on.
-      DataError: a shard is missing or damaged, or damaged word vectors.
+      UsageError: `freeze_encoder` is set and the network has no encoder, or the records
+          have no validation split.
+      DataError: a shard is missing or damaged, or the word vectors are damaged.
     """
 
     way_out = "lower `learning_rate=`, raise `warmup_steps=` or train in float32"
@@ -102,8 +102,7 @@ class GeneratorTraining(Training):
             settings={
                 "records": records.identity,
                 "start": dict(initial.identity),
-                # Batches of one shape hold other documents than those of similar
-                # lengths.
+                # With one fixed shape, the batches hold other documents.
                 "fixed_shapes": self.shapes.fixed_shapes,
                 **stored_fields(network),
                 **settings,
@@ -141,7 +140,7 @@ class GeneratorTraining(Training):
         )
 
     def batches(self, epoch: int, skip: int) -> Any:
-        """Batches for each replica, as `epoch_batches` describes them."""
+        """Distributed batches, as `epoch_batches` describes them."""
         return distributed_batches(
             self.strategy,
             self.shards,
@@ -155,7 +154,7 @@ class GeneratorTraining(Training):
 
     @property
     def epoch_steps(self) -> int:
-        """About the batches of an epoch, by the mean length of the records."""
+        """The approximate number of batches per epoch, by the mean record length."""
         tokens, longest = 0.0, self.shapes.max_source_tokens
         for info in self.records.infos:
             row = min(info.source_lengths.mean, longest) + self.shapes.max_target_tokens
@@ -163,7 +162,7 @@ class GeneratorTraining(Training):
         return round(tokens / self.shapes.batch_tokens)
 
     def make_step(self, batches: Any) -> Step:
-        """A compiled step; its figures are those of `make_train_step`."""
+        """A compiled step, with the figures of `make_train_step`."""
         return make_train_step(
             self.network,
             self.optimizer,
@@ -174,15 +173,15 @@ class GeneratorTraining(Training):
         )
 
     def _prepare_validation(self, staging: str) -> None:
-        """Reads the first documents of the split `validation` of the first record set,
-        and builds what scores the network on them, so that it is compiled once.
+        """Reads the first validation documents of the first record set, and builds the
+        search and the loss for them, so that they are compiled once.
         """
         folder, info = self.records.folders[0], self.records.infos[0]
         shards = check_shards(folder, info, "validation", staging=staging)
         documents = self.pace.validation_documents
         rows = tf.data.TFRecordDataset(shards).take(documents)
         examples = [tf.io.parse_single_example(row, feature_spec()) for row in rows]
-        # Records are prepared for networks of different lengths.
+        # Records may have longer sources than the network reads.
         limit = self.network.config.max_source_tokens
         sources = [each["source"].numpy().astype("int32") for each in examples]
         tokenizers = self.records.tokenizers
@@ -222,14 +221,14 @@ class GeneratorTraining(Training):
         self._loss_sums = loss_sums
 
     def validate(self) -> dict[str, float]:
-        """The figures of the network on the first documents of the validation split.
+        """The validation figures, on the first documents of the validation split:
 
-        They are `loss`, the mean loss of a target token, without smoothing; `accuracy`,
-        the share of the target tokens to which the network gave the highest
-        probability; the mean F1 of each kind of ROUGE of greedy summaries, where it
-        reads the references; and
-        `low_log_prob`, the mean log-probability of a token, in nats, that 5 % of these
-        summaries are below.
+        - `loss`, the mean loss of a target token, without smoothing;
+        - `accuracy`, the share of target tokens with the highest probability;
+        - the mean F1 of each ROUGE measure of greedy summaries, if ROUGE can compare
+          the references;
+        - `low_log_prob`, the 5th percentile of the mean token log-probabilities of
+          these summaries, in nats.
         """
         sums = [
             [float(part) for part in self._loss_sums(batch)]
@@ -275,12 +274,12 @@ def build_trained(
     initial: InitialWeights,
     source_tokenizer: AnyTokenizer,
 ) -> tuple[Generator, keras.optimizers.Optimizer, dict[str, Any]]:
-    """A network with its first weights, the optimizer for its trainable weights, and
-    where the weights came from, for the manifest.
+    """A network with its initial weights, the optimizer for its trainable weights, and
+    where the weights come from, for the manifest.
 
     Raises:
-      UsageError: a frozen encoder of a network without one.
-      DataError: damaged word vectors.
+      UsageError: `freeze_encoder` is set and the network has no encoder.
+      DataError: the word vectors are damaged.
     """
     network = build_network(config, seed=training.seed, precision=training.precision)
     origin = initialise(network, initial, source_tokenizer)

@@ -1,8 +1,8 @@
-"""Training of the importance of words and pairs: articles with references and with the
-scores of a selector -> `ImportanceModel`.
+"""Learns the importance of words and pairs, an `ImportanceModel`, from articles with
+references and scores of a selector.
 
-Every article is left out of the lexicon while its own features are computed: a word
-that stands in no other article tells nothing.
+The features of an article are computed with a lexicon that leaves this article out, as
+its own reference must not be seen.
 """
 
 import itertools
@@ -24,12 +24,12 @@ from precis.model.extractive.ngrams import Gram, Ngrams, find_ngrams, find_pairs
 
 _LAYERS = (64, 32)
 _EPOCHS = 3
-# Small sets of articles are read more often.
+# The minimum number of steps; small sets of articles are read in more epochs.
 _MIN_STEPS = 300
 _BATCH_NGRAMS = 4_096
 _LEARNING_RATE = 2e-3
 _MIN_DEVIATION = 1e-3
-# Rarer n-grams tell too little for their place in the bundle.
+# Rarer n-grams are not worth their space in the bundle.
 _MIN_ARTICLES_WORD = 2
 _MIN_ARTICLES_PAIR = 10
 
@@ -38,9 +38,9 @@ class ScoredArticle(NamedTuple):
     """An article to learn from.
 
     Attributes:
-      sentences: the words of each sentence, as ROUGE reads them.
-      scores: float64 [N], of the selector.
-      reference: the words of the reference summary.
+      sentences: the words of each sentence, as ROUGE tokenizes them.
+      scores: float64 [N], the scores of the selector.
+      reference: the words of the reference.
     """
 
     sentences: Sequence[Sequence[str]]
@@ -51,15 +51,15 @@ class ScoredArticle(NamedTuple):
 def train_importance(
     articles: Sequence[ScoredArticle], *, seed: int
 ) -> ImportanceModel | None:
-    """Learns which words and pairs references take.
+    """Learns which words and pairs of articles are in their references.
 
     Args:
-      articles: with references.
-      seed: of the weights and of the order of the n-grams.
+      articles: the articles with their references.
+      seed: the seed of the weights and of the order of n-grams.
 
     Returns:
-      None where ROUGE reads no pair of words in the articles, as in other alphabets
-      than the Latin one.
+      The model; None if ROUGE finds no pair of words in the articles, as in alphabets
+      other than the Latin one.
     """
     if not any(
         len(sentence) > 1 for article in articles for sentence in article.sentences
@@ -89,15 +89,15 @@ def _learn(
     least: int,
     seed: int,
 ) -> tuple[ImportanceNetwork, list[np.ndarray]]:
-    """Learns which n-grams of articles their references take.
+    """Learns which n-grams of articles are in their references.
 
     Args:
-      articles: with references.
-      ngrams_of_all: of each article.
+      articles: the articles with their references.
+      ngrams_of_all: the n-grams of each article.
       references: the n-grams of each reference.
       of_words: as for `ngram_features`.
-      least: the articles that an n-gram of the lexicon stands in.
-      seed: of the network.
+      least: the minimum number of articles that have an n-gram of the lexicon.
+      seed: the seed of the network.
 
     Returns:
       The network, and the features of the n-grams of each article.
@@ -155,7 +155,7 @@ def _fit(
     targets = np.concatenate([np.asarray(each, np.float32) for each in labels])
     mean = inputs.mean(axis=0, dtype=np.float64).astype(np.float32)
     deviation = inputs.std(axis=0, dtype=np.float64)
-    # What never differed has taught nothing.
+    # A constant feature is ignored, as the network cannot learn from it.
     known = deviation > _MIN_DEVIATION
     scale = np.where(known, 1.0 / np.where(known, deviation, 1.0), 0.0).astype(
         np.float32
@@ -190,23 +190,23 @@ def _fit(
 
 
 def _fit_length(articles: Sequence[ScoredArticle]) -> np.ndarray:
-    """Least squares of the logarithm of the references' lengths."""
+    """Fits the logarithm of the references' lengths by least squares."""
     inputs = np.stack([length_features(article.sentences) for article in articles])
     lengths = np.log([max(len(article.reference), 1) for article in articles])
     return np.asarray(np.linalg.lstsq(inputs, lengths, rcond=None)[0])
 
 
 def fit_rising(scores: np.ndarray, outcomes: np.ndarray) -> np.ndarray:
-    """The mean outcome by score, by centered isotonic regression (Oron and Flournoy
-    2017): scores with one fitted outcome are one point, at their mean, so that between
-    points the outcome rises.
+    """Fits the mean outcome by score, with centered isotonic regression (Oron and
+    Flournoy 2017): scores with the same fitted outcome become one point, at their mean,
+    so that the outcome rises between points.
 
     Args:
       scores, outcomes: float64 [N]; N is at least 1.
 
     Returns:
-      float64 [2, K]: scores in rising order, and the outcome at each. `np.interp` gives
-      those between them.
+      float64 [2, K]: scores in ascending order, and the outcome at each, to be
+      interpolated with `np.interp`.
     """
     from sklearn.isotonic import IsotonicRegression
 

@@ -1,5 +1,5 @@
-"""The first weights of a network: random ones, those of a bundle, or a trained encoder
-below a new decoder; and word vectors for new embeddings.
+"""The initial weights of a network: random, from a bundle, or a trained encoder with a
+new decoder; and word vectors for new embeddings.
 """
 
 import dataclasses
@@ -30,14 +30,13 @@ from precis.model.training.word_vectors import initial_table
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class InitialWeights:
-    """The first weights of a network, and what else a bundle brings.
+    """The initial weights of a network, and other content of a bundle.
 
     Attributes:
       weights: values by path, without the network's name; all other weights are random.
-      word_vectors: a file of vectors for the embeddings of tokens that are words; empty
-          for none.
-      special: the special tokens of an imported network that is trained on.
-      decoding: the search settings of an imported network that is trained on.
+      word_vectors: a file of vectors for the embeddings of words; "" for none.
+      special: the special tokens of an imported network whose training continues.
+      decoding: the search settings of an imported network whose training continues.
       identity: where the weights come from, for the fingerprint and the manifest.
     """
 
@@ -51,17 +50,17 @@ class InitialWeights:
 def weights_of_bundle(
     folder: str, tokenizers: TokenizerPair, **changes: Any
 ) -> tuple[NetworkConfig, InitialWeights]:
-    """The network of a bundle and its weights, to be trained on.
+    """The network of a bundle and its weights, to continue its training.
 
     Args:
       folder: the bundle.
-      tokenizers: the records'.
+      tokenizers: the tokenizers of the records.
       **changes: new values of fields of the network's configuration.
 
     Raises:
-      UsageError: the folder holds no network that writes summaries, its vocabulary is
-          not the records', or the network does not allow a change.
-      DataError: a damaged bundle.
+      UsageError: the folder holds no network that writes summaries, its vocabulary
+          differs from the records, or the network does not allow a change.
+      DataError: the bundle is damaged.
     """
     contents = open_bundle(folder)
     if contents.chat is not None:
@@ -103,19 +102,20 @@ def weights_of_encoder(
     max_source_tokens: int,
     **settings: Any,
 ) -> tuple[TransformerConfig, InitialWeights]:
-    """A network of a trained encoder and a new decoder (Liu and Lapata 2019, section
+    """A network with a trained encoder and a new decoder (Liu and Lapata 2019, section
     3.3), and the weights of the encoder.
 
     Args:
-      folder: bundle of an encoder, or of a network that has one.
-      tokenizers: the records'.
+      folder: the bundle of an encoder, or of a network that has one.
+      tokenizers: the tokenizers of the records.
       decoder: the shape of the decoder's blocks.
-      max_source_tokens: the longest source, which the encoder may limit further.
+      max_source_tokens: the maximum source length, which the encoder may limit further.
       **settings: the other fields of `TransformerConfig`.
 
     Raises:
-      UsageError: no such bundle, or the sources were encoded with another tokenizer.
-      DataError: a damaged bundle.
+      UsageError: the folder is not such a bundle, or the sources were encoded with
+          another tokenizer.
+      DataError: the bundle is damaged.
     """
     encoder = open_encoder(folder)
     _check_vocabulary(
@@ -138,10 +138,10 @@ def weights_of_encoder(
 
 
 def with_word_vectors(initial: InitialWeights, path: str) -> InitialWeights:
-    """The same weights, but word vectors as the first embeddings.
+    """The same weights, with word vectors as initial embeddings.
 
     Raises:
-      UsageError: there is no such file.
+      UsageError: the file does not exist.
     """
     if not files.exists(path):
         raise UsageError(
@@ -156,19 +156,19 @@ def with_word_vectors(initial: InitialWeights, path: str) -> InitialWeights:
 def initialise(
     network: Generator, initial: InitialWeights, tokenizer: AnyTokenizer
 ) -> dict[str, Any]:
-    """Gives a new network its first weights.
+    """Gives a new network its initial weights.
 
     Args:
       network: the network, with random weights.
       initial: the weights that replace random ones.
-      tokenizer: of the sources, for word vectors.
+      tokenizer: the tokenizer of sources, for word vectors.
 
     Returns:
-      Where the weights came from, for the manifest.
+      Where the weights come from, for the manifest.
 
     Raises:
-      UsageError: word vectors of another width.
-      DataError: damaged word vectors.
+      UsageError: the word vectors have another width.
+      DataError: the word vectors are damaged.
     """
     for weight in network.weights:
         path = weight.path.split("/", 1)[1]
@@ -197,13 +197,14 @@ def initialise(
 def _check_vocabulary(
     folder: str, tokenizer: AnyTokenizer, records: AnyTokenizer, *, flag: str
 ) -> None:
-    """Refuses records that were encoded with another tokenizer than a bundle's.
+    """Checks that records were encoded with the tokenizer of a bundle.
 
     Args:
       folder: the bundle.
-      tokenizer: the bundle's.
-      records: the records'.
-      flag: of `precis prepare`, which sets that tokenizer.
+      tokenizer: the tokenizer of the bundle.
+      records: the tokenizer of the records.
+      flag: the flag of `precis prepare` that sets this tokenizer.
+
     """
     if tokenizer.fingerprint != records.fingerprint:
         raise UsageError(

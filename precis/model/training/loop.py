@@ -1,5 +1,5 @@
-"""Training from the first step to the bundle: one loop for every network and every
-strategy, which can be stopped and goes on at any step.
+"""Training from the first step to the bundle: one loop for every network and strategy,
+which can be stopped and resumed at any step.
 """
 
 import math
@@ -20,23 +20,23 @@ from precis.model.training.state import (
     save_training,
 )
 
-# Figures are brought over from the device every so many steps, and before any
-# checkpoint: a loss that is not finite is noticed this late.
+# Figures are read from the device after this number of steps, and before each
+# checkpoint. A loss that is not finite may be noticed this late.
 _REPORT_STEPS = 10
-# The time that is left is told after so many steps behind those that also compile.
+# The remaining time is reported after this number of steps, without those that compile.
 _MEASURED_STEPS = 20
-# A shorter rest is not told, and beside a longer one stands what takes less.
+# A shorter remaining time is not reported; a longer one with advice on how to shorten.
 _SHORT_SECONDS, LONG_SECONDS = 60, 3600
 
 
 class TrainResult(NamedTuple):
-    """The bundle that a training wrote.
+    """The result of a training.
 
     Attributes:
-      bundle: its folder.
-      model_id: its id.
+      bundle: the folder of the bundle.
+      model_id: its model_id.
       step: the step that its weights are from.
-      validation: the figures of that step's validation; empty without one.
+      validation: the figures of the validation at this step; empty without one.
     """
 
     bundle: str
@@ -51,12 +51,13 @@ def run_training(
     """Trains from the last checkpoint to the end and writes the bundle.
 
     Args:
-      training: at step 0.
-      is_stopped: asked after every step; once it returns True, the state is saved.
+      training: the training at step 0.
+      is_stopped: called after every step; if it returns True, the state is saved and
+          training stops.
 
     Raises:
       UsageError: the folder belongs to a training with other settings.
-      DataError: a loss or a gradient was not finite, or a checkpoint that is needed is
+      DataError: a loss or a gradient is not finite, or a checkpoint that is needed is
           damaged.
       Interrupted: `is_stopped` returned True.
     """
@@ -69,7 +70,7 @@ def run_training(
 def run_steps(
     training: Training, is_stopped: Callable[[], bool] = lambda: False
 ) -> None:
-    """Trains to the last step; arguments and errors are those of `run_training`."""
+    """Trains to the last step; arguments and errors are as for `run_training`."""
     pace, position = training.pace, training.position
     total = pace.epochs * training.epoch_steps if pace.epochs else pace.steps
     make_step: Step | None = None
@@ -86,8 +87,8 @@ def run_steps(
 
 
 def _is_finished(training: Training) -> bool:
-    """Whether the last step or epoch is done, or the last `patience` validations were
-    no better than the best.
+    """Whether the last step or epoch is done, or none of the last `patience`
+    validations was better than the best.
     """
     pace, position = training.pace, training.position
     validations_since_best = sum(
@@ -137,24 +138,23 @@ def _run_epoch(
     position.epoch += 1
     position.batch = 0
     if pace.epochs:
-        # The passes over the records have nearly the same number of batches.
+        # All epochs have nearly the same number of batches.
         progress.total = round(position.step / position.epoch * pace.epochs)
         progress.is_total_estimated = position.epoch < pace.epochs
         save_training(training)
 
 
 def _read_reports(training: Training, pending: list[Figures], progress: Stage) -> None:
-    """Brings the figures of the last steps over from the device, checks and logs them,
-    counts the steps, and shows the last loss.
+    """Reads the figures of the last steps from the device, checks and logs them, counts
+    the steps, and shows the last loss.
 
-    The device has finished the steps then; when they are only dispatched, they say
-    nothing of the speed.
+    Steps are counted only here, as the device has then finished them.
 
     Raises:
       DataError: a loss or a gradient is not finite.
     """
-    # Loss scaling skips steps whose gradient overflows, so with it a gradient that is
-    # not finite is no error.
+    # Loss scaling skips steps whose gradient overflows, so with it such a gradient is
+    # not an error.
     has_loss_scaling = training.pace.precision == "mixed_float16"
     checked = ("loss",) if has_loss_scaling else ("loss", "gradient_norm")
     tokens = 0
@@ -178,7 +178,7 @@ def _read_reports(training: Training, pending: list[Figures], progress: Stage) -
 
 
 def _tell_time_left(training: Training, progress: Stage) -> None:
-    """Says how long the rest of a training takes at the rate of its first steps."""
+    """Reports the remaining time of a training at the rate of its first steps."""
     steps = (progress.total or 0) - training.position.step
     seconds = (time.monotonic() - progress.began) / progress.measured * steps
     if seconds >= _SHORT_SECONDS:
@@ -202,7 +202,7 @@ def _validate(training: Training) -> None:
 
 
 def describe_figures(figures: Mapping[str, float]) -> str:
-    """The loss, the accuracy and the ROUGE scores in words."""
+    """The loss, the accuracy and the ROUGE scores as text."""
     formats = {"loss": "loss {:.3f}", "accuracy": "accuracy {:.1%}"}
     return ", ".join(
         formats[name].format(value) if name in formats else f"{name} {100 * value:.1f}"
@@ -213,7 +213,7 @@ def describe_figures(figures: Mapping[str, float]) -> str:
 
 def export_training(training: Training) -> TrainResult:
     """Writes the bundle with the weights of the best checkpoint, or of the last one if
-    none was validated; the network has those weights afterwards.
+    there was no validation; the network has these weights afterwards.
 
     Raises:
       DataError: the best checkpoint is damaged.

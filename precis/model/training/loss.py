@@ -1,8 +1,8 @@
 """The loss that training minimises, and the sums that it reports.
 
-A pointer-generator's distribution is a mixture of the vocabulary and the source. The
-loss is computed from the parts of the mixture, without a distribution over the
-vocabulary in memory.
+The distribution of a pointer-generator is a mixture of generating and copying. The loss
+is computed from the parts of the mixture, without storing the mixed distribution over
+the vocabulary.
 """
 
 from typing import Any, NamedTuple
@@ -20,11 +20,11 @@ from precis.model.network.pointer import (
 class Sums(NamedTuple):
     """Sums over the target tokens of a batch, without padding; float32 scalars.
 
-    Their totals over batches, divided by `tokens`, are means.
+    Totals over batches, divided by the total of `tokens`, are means.
 
     Attributes:
-      loss: of the smoothed loss.
-      correct: the tokens to which the network gave the highest probability.
+      loss: the sum of the smoothed loss.
+      correct: the number of tokens to which the network gave the highest probability.
       tokens: the number of tokens.
     """
 
@@ -38,14 +38,14 @@ def smoothed_cross_entropy(
 ) -> Sums:
     """Masked, label-smoothed cross entropy (Szegedy et al. 2016, section 7).
 
-    The target distribution is (1 - e) at the target token plus e / V everywhere, so the
+    The target distribution is (1 - e) at the target token plus e / V everywhere. The
     loss of a token is
 
         -(1 - e) log p(target) - e mean over V of log p
 
     Args:
-      prediction: for the B targets.
-      targets: int32 [B, T]; padding does not count.
+      prediction: the prediction for B targets.
+      targets: int32 [B, T]; padding is ignored.
       pad_id: the padding id of targets.
       smoothing: e, a share from 0 to below 1.
     """
@@ -68,14 +68,14 @@ def _mixed_scores(
     """The scores of the mixture that `pointer.log_probs` describes.
 
     The mixture P differs from p_gen P_vocab only at the tokens of the source, so log P
-    is computed for those alone:
+    is computed only for these:
 
         mean over V of log P
             = log p_gen + mean over V of log P_vocab
               + 1/V sum over the source's tokens of (log P - log(p_gen P_vocab))
 
     Args:
-      logits: float32 [B, T, V] of the generator.
+      logits: the generator's logits, float32 [B, T, V].
       pointer_output: the output of the pointer.
       targets: int32 [B, T].
 
@@ -87,8 +87,7 @@ def _mixed_scores(
     right, mean, largest, of_source, likeliest = _read_logits(logits, targets, source)
     is_same = ops.equal(source[:, :, None], source[:, None])  # [B, S, S]
     is_right = ops.equal(targets[..., None], source[:, None])  # [B, T, S]
-    # A token has the mass of all positions that hold it, and counts at the first of
-    # them.
+    # A token has the mass of all its positions, and counts only at the first one.
     positions = ops.arange(ops.shape(source)[1], dtype="int32")
     is_first = ops.equal(ops.argmax(is_same, axis=-1), positions)  # [B, S]
     mass = (1.0 - pointer_output.p_gen) * pointer_output.copy_probabilities  # [B, T, S]
@@ -118,8 +117,8 @@ def _read_logits(
 ) -> tuple[Any, Any, Any, Any, Any]:
     """Log-probabilities of the targets and of the tokens of a source.
 
-    Values and gradients take few passes over the vocabulary. Without a custom gradient,
-    each part would fill an array of [B, T, V], mostly with zeros.
+    With a custom gradient, there are few passes over the vocabulary; otherwise the
+    gradient of each part would be an array [B, T, V], mostly of zeros.
 
     Args:
       logits: float32 [B, T, V].
@@ -127,10 +126,9 @@ def _read_logits(
       source: int32 [B, S], or None.
 
     Returns:
-      Log-probabilities, float32: of the target token, [B, T, 1]; the mean of all
-      tokens, [B, T, 1]; of the most likely token, [B, T, 1], through which no gradient
-      flows; of the tokens of the source, [B, T, S], or None without one. And the most
-      likely token, int32 [B, T].
+      Log-probabilities, float32: of the target token, [B, T, 1]; the mean over all
+      tokens, [B, T, 1]; of the most likely token, [B, T, 1], without gradient; of the
+      source's tokens, [B, T, S], or None. Finally the most likely token, int32 [B, T].
     """
     targets = targets[..., None]
     top_values, top_tokens = ops.top_k(logits, 1)
@@ -140,7 +138,7 @@ def _read_logits(
     @ops.custom_gradient
     def read(logits: Any) -> tuple[Any, Any]:
         softmax = ops.softmax(logits, axis=-1)
-        # The largest probability is at least 1/V, so this is no logarithm of zero.
+        # The largest probability is at least 1/V, so its logarithm is finite.
         best = ops.log(ops.take_along_axis(softmax, likeliest, axis=-1))
         norm = largest - best
         parts = [

@@ -7,15 +7,15 @@ import keras
 from precis.model.backend import ops
 from precis.model.training.config import LINEAR, TrainingConfig
 
-# The loss is a sum over some thousand tokens, so its scale starts at a thousandth of
+# The loss is a sum over a few thousand tokens, so its scale starts at a thousandth of
 # the usual 2^15.
 _INITIAL_LOSS_SCALE = 2.0**5
 
 
 class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
     """Rises linearly to the peak for the warm-up steps, then falls with the inverse
-    square root of the step, or linearly to 0, which it reaches behind the last step
-    (Devlin et al. 2019, section A.2). Steps are counted from 1.
+    square root of the step, or linearly to 0 after the last step (Devlin et al. 2019,
+    section A.2). Steps are counted from 1.
 
     inverse_sqrt    rate(step) = peak * min(step / warmup, sqrt(warmup / step))
     linear          rate(step) = peak * min(step / warmup,
@@ -35,7 +35,7 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
         self.end = float(training.steps + 1)
 
     def __call__(self, step: Any) -> Any:
-        """The rate of the next step when `step` steps are done, float32 scalar."""
+        """The learning rate after `step` steps, float32 scalar."""
         count = ops.cast(step, "float32") + 1.0
         falling = ops.sqrt(self.warmup / count)
         if self.is_linear:

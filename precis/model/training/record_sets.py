@@ -1,5 +1,5 @@
-"""The record sets that a training reads: one, or several whose token ids mean the same.
-Shards are read as local files, checked before.
+"""The record sets that a training reads: one, or several with the same tokenizers.
+Shards are checked, and copied if they are not local.
 """
 
 import os
@@ -17,8 +17,8 @@ class RecordSets(NamedTuple):
     """Record sets that are trained on together. Validation uses the first set.
 
     Attributes:
-      folders: where `precis prepare` wrote each set.
-      infos: the description in the `dataset.json` of each set.
+      folders: the folder of each set.
+      infos: the content of `dataset.json` of each set.
       tokenizers: the tokenizers that all sets share.
     """
 
@@ -28,7 +28,7 @@ class RecordSets(NamedTuple):
 
     @property
     def task_prefixes(self) -> tuple[str, ...]:
-        """The texts before the articles of the sets, each text once."""
+        """The distinct task prefixes of the sets."""
         return tuple(dict.fromkeys(info.task_prefix for info in self.infos))
 
     @property
@@ -38,8 +38,8 @@ class RecordSets(NamedTuple):
         return fingerprints[0] if len(fingerprints) == 1 else {"sets": fingerprints}
 
     def shards(self, *, staging: str) -> list[list[str]]:
-        """The local paths of the training shards of each set, checked; the arguments
-        and errors are those of `check_shards`.
+        """The local paths of the training shards of each set, checked; `staging` and
+        errors are as for `check_shards`.
         """
         sets = zip(self.folders, self.infos, strict=True)
         return [
@@ -50,7 +50,7 @@ class RecordSets(NamedTuple):
         ]
 
     def limit(self, name: str) -> int:
-        """The least of the sets' `max_source_tokens` or `max_target_tokens`."""
+        """The minimum of `max_source_tokens` or `max_target_tokens` over the sets."""
         return min(getattr(info, name) for info in self.infos)
 
 
@@ -87,11 +87,11 @@ def open_records(folders: Sequence[str]) -> RecordSets:
 def check_shards(
     folder: str, info: DatasetInfo, split: str, *, staging: str
 ) -> list[str]:
-    """The local paths of a split's shards, each checked against its checksum in
+    """The local paths of a split's shards, after checking them against the checksums in
     `dataset.json`.
 
     Shards on an object store are first copied to the folder `staging`, as TensorFlow
-    would need credentials of its own to read them there.
+    would need separate credentials to read them there.
 
     Raises:
       UsageError: the split holds no records.

@@ -1,9 +1,9 @@
-"""The training of a selector, which scores sentences: records with oracle labels ->
-bundle of the kind `extractive`.
+"""The training of a selector, from records with oracle labels to a bundle of the kind
+`extractive`.
 
-An encoder, where there is one, is not trained. The vectors of the sentences of each
-shard are computed once and kept, so that an epoch costs a minute on a laptop whatever
-the encoder's size. Each epoch ends with a validation and a checkpoint.
+The encoder of the sentences, if there is one, is not trained. The vectors of the
+sentences of each shard are computed once and stored, so that epochs are fast for any
+encoder. Each epoch ends with a validation and a checkpoint.
 
     training/vectors/<shard>-<fingerprint>.npy   float16 [sentences of the shard, D], in
                                                  the order of the records
@@ -47,25 +47,25 @@ from precis.model.training.importance import (
 from precis.model.training.record_sets import check_shards
 from precis.model.training.state import Step, Training
 
-# The first articles of the validation split, scored at the end of each epoch.
+# The number of validation articles that are scored at the end of each epoch.
 VALIDATION_ARTICLES = 2_000
-_ENCODED_TOGETHER = 64  # articles
-_SCORED_TOGETHER = 256  # articles
-_WARMUP_SHARE = 0.1  # of all steps
+_ENCODED_TOGETHER = 64  # in articles
+_SCORED_TOGETHER = 256  # in articles
+_WARMUP_SHARE = 0.1  # the share of all steps
 _WEIGHT_DECAY = 0.01
 _CLIP_NORM = 1.0
-_LENGTH_JITTER = 8  # sentences
+_LENGTH_JITTER = 8  # in sentences
 
 
 class TrainingArticle(NamedTuple):
-    """An article, cut after the sentences that the selector reads together.
+    """An article, cut off after the number of sentences that the selector reads.
 
     Attributes:
       vectors: float16 [N, D]; D is 0 without an encoder.
       features: float32 [N, F].
-      labels: float32 [N], 1 for a sentence of the oracle summary.
-      sentences: the texts of the sentences; empty where they are only trained on.
-      highlights: the reference summary, in the same way.
+      labels: float32 [N], 1 for a sentence with the oracle label.
+      sentences: the texts of the sentences; empty if only training needs the article.
+      highlights: the reference; empty likewise.
     """
 
     vectors: np.ndarray
@@ -79,22 +79,22 @@ class SelectorTraining(Training):
     """The training of a selector.
 
     Args:
-      records: folder that `precis prepare` wrote, with oracle_sentences.
-      output: folder for the bundle, with vectors, checkpoints and losses in `training/`
-          below it.
-      training: how to train.
+      records: the folder of records with oracle labels.
+      output: the folder for the bundle; vectors, checkpoints and losses go to
+          `training/` in it.
+      training: the settings.
       request: the command and its flags, for the manifest.
 
     Attributes:
       info: the description of the records.
-      encoder: reads the sentences; None where features alone are read.
-      articles: those that are trained on.
-      validated: those that are scored at the end of an epoch.
+      encoder: the encoder of the sentences; None if only features are read.
+      articles: the training articles.
+      validated: the articles that are scored at the end of an epoch.
 
     Raises:
-      UsageError: records without oracle labels or without a split that is needed.
-      DataError: damaged records, none with sentences, or a damaged bundle of the
-          encoder.
+      UsageError: the records have no oracle labels or lack a required split.
+      DataError: the records are damaged or have no sentences, or the bundle of the
+          encoder is damaged.
     """
 
     best_by = "loss"
@@ -142,7 +142,7 @@ class SelectorTraining(Training):
         steps = training.epochs * steps_per_epoch
         optimizer = _make_optimizer(training.learning_rate, steps)
         optimizer.build(network.trainable_variables)
-        # The model id of the encoder counts in place of its folder.
+        # The encoder is identified by its model_id, not by its folder.
         settings = dataclasses.asdict(training)
         del settings["encoder"]
         super().__init__(
@@ -171,7 +171,7 @@ class SelectorTraining(Training):
         )
 
     def _read_articles(self) -> None:
-        """Reads the articles, first the few by which the best epoch is chosen."""
+        """Reads the validation articles, then the training articles."""
         self.validated = self._read(
             "validation", most=VALIDATION_ARTICLES, texts=VALIDATION_ARTICLES
         )
@@ -190,7 +190,7 @@ class SelectorTraining(Training):
             )
 
     def _build_network(self, shape: SelectorConfig) -> Any:
-        """The network, which scales features by their mean and deviation."""
+        """Builds the network, with the mean and deviation of the features."""
         network = build_network(shape, seed=self.training.seed)
         features = np.concatenate([article.features for article in self.articles])
         network.feature_mean.assign(features.mean(axis=0))
@@ -198,8 +198,8 @@ class SelectorTraining(Training):
         return network
 
     def batches(self, epoch: int, skip: int) -> Iterator[tuple[tf.Tensor, ...]]:
-        """The batches of articles of similar length, in an order that depends on the
-        seed and the epoch alone.
+        """Batches of articles of similar length, in an order that depends only on the
+        seed and the epoch.
 
         Yields:
           The arguments of a step: vectors float32 [B, N, D], features float32
@@ -224,11 +224,11 @@ class SelectorTraining(Training):
             yield tuple(map(tf.constant, (*inputs, labels)))
 
     def make_step(self, _: Any) -> Step:
-        """A compiled step; its figure is `loss`, the mean loss of a sentence, float32
-        scalar.
+        """A compiled step; its only figure is `loss`, the mean loss of a sentence,
+        float32 scalar.
 
-        It is traced for batches of any shape: traced for the shape of its first batch,
-        a resumed training would differ from an uninterrupted one in the last bits.
+        It is traced for batches of any shape. If it were traced for the shape of the
+        first batch, a resumed training would differ in the last bits.
         """
         network, optimizer = self.network, self.optimizer
         signature = (
@@ -261,7 +261,7 @@ class SelectorTraining(Training):
 
     def validate(self) -> dict[str, float]:
         """The mean loss of a sentence, by which the best epoch is chosen, and the mean
-        ROUGE F1 of summaries of three sentences.
+        ROUGE F1 of extracts of three sentences.
         """
         articles = self.validated
         scores = _score(self.network, articles)
@@ -281,7 +281,7 @@ class SelectorTraining(Training):
     def save(self, provenance: dict[str, Any]) -> str:
         """Learns the importance of words, writes the bundle and returns its model_id.
 
-        The learning takes some minutes, so an interrupted training does it again.
+        The learning is repeated if it is interrupted, as it takes only minutes.
         """
         importance = None
         if self.training.importance_articles:
@@ -297,11 +297,11 @@ class SelectorTraining(Training):
         )
 
     def learn_importance(self) -> ImportanceModel | None:
-        """Learns the importance of words and pairs, with the scores of the trained
-        network as features, of the training articles that kept their texts.
+        """Learns the importance of words and pairs from the training articles that have
+        texts, with the scores of the trained network as features.
 
         Returns:
-          None where there is nothing to learn from.
+          The importance; None if there is nothing to learn from.
         """
         sample = [article for article in self.articles if article.sentences]
         scored = []
@@ -317,7 +317,7 @@ class SelectorTraining(Training):
         return importance and self._calibrated(importance)
 
     def _calibrated(self, importance: ImportanceModel) -> ImportanceModel:
-        """The importance, with what its expected ROUGE-2 of an extract stands for."""
+        """Calibrates the expected ROUGE-2 of extracts on the validation articles."""
         values, figures = [], []
         scores = _score(self.network, self.validated)
         for article, row in zip(self.validated, scores, strict=True):
@@ -339,18 +339,17 @@ class SelectorTraining(Training):
     def _read(
         self, split: str, *, texts: int, most: int | None = None
     ) -> list[TrainingArticle]:
-        """The articles of a split that have sentences, with vectors of this run or an
-        earlier one.
+        """Reads the articles of a split that have sentences.
 
         Args:
-          split: of the records.
-          texts: the articles that keep their sentences and highlights, about, evenly
-            from those that are read.
-          most: articles, at most, from the beginning of the split; all by default.
+          split: the name of the split.
+          texts: the approximate number of articles that keep their texts, evenly
+            spread over the articles.
+          most: the maximum number of articles, from the beginning; None reads all.
 
         Raises:
           UsageError: the split holds no records.
-          DataError: a damaged shard.
+          DataError: a shard is damaged.
         """
         with tempfile.TemporaryDirectory(prefix="precis-records-") as staging:
             shards = check_shards(self.records, self.info, split, staging=staging)
@@ -372,7 +371,9 @@ class SelectorTraining(Training):
         shuffled: float,
         generator: np.random.Generator,
     ) -> Iterator[TrainingArticle]:
-        """The articles of a shard, a share of them `shuffled`; these keep no texts."""
+        """The articles of a shard. The share `shuffled` has another order of sentences;
+        of the others, one in `text_every` keeps its texts.
+        """
         records = list(read_labelled(path))
         most = self.training.window_sentences
         vectors = self._vectors(path, [record.sentences[:most] for record in records])
@@ -405,8 +406,8 @@ class SelectorTraining(Training):
     def _vectors(
         self, shard: str, documents: Sequence[Sequence[str]]
     ) -> list[np.ndarray]:
-        """The vectors of a shard's sentences, float16 [N, D] for each document, from
-        the file of an earlier run, or computed and written to it.
+        """The vectors of a shard's sentences, float16 [N, D] for each document; read
+        from a file, which is first computed if it does not exist.
         """
         if self.encoder is None:
             return [np.zeros((len(texts), 0), np.float16) for texts in documents]
@@ -429,8 +430,8 @@ class SelectorTraining(Training):
 
 
 def _another_order(order: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-    """Any order of sentences, or, half of the time, the same order from another
-    sentence on.
+    """A random order of sentences or, half of the time, a rotation by a random number
+    of places.
     """
     if generator.random() < 0.5:
         return generator.permutation(order)
@@ -449,7 +450,7 @@ def _make_optimizer(learning_rate: float, steps: int) -> keras.optimizers.Optimi
 
 
 def _score(network: Selector, articles: Sequence[TrainingArticle]) -> list[np.ndarray]:
-    """The scores of the sentences of each article, [N] each."""
+    """The scores of the sentences, [N] for each article."""
     selector = SelectorBundle(SelectorNetwork.of(network))
     return selector.score_inputs(
         [article.vectors.astype(np.float32) for article in articles],

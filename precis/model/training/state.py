@@ -1,13 +1,13 @@
-"""The state of a training: what is fixed before its first step, what its steps change,
-and the checkpoints from which it goes on exactly where it stopped.
+"""The state of a training: the settings fixed before its first step, what its steps
+change, and the checkpoints from which it resumes exactly.
 
-    losses.jsonl                      the figures of a step a line, and of validations:
+    losses.jsonl                      a line for each step, with figures and validation:
                                       {"step": 2, "loss": 6.38, "validation": {...}}
     checkpoints/
       step-00000500/state.safetensors every variable of the network (also the dropout
                                       seeds) and of the optimizer
-      step-00000500/state.json        position, best score, what the weights depend on,
-                                      checksum; written last
+      step-00000500/state.json        position, best score, settings, checksum; written
+                                      last
 """
 
 import dataclasses
@@ -30,27 +30,27 @@ from precis.model.training.config import TrainingConfig
 LOSSES_FILE = "losses.jsonl"
 STATE_FILE = "state.json"
 TENSORS_FILE = "state.safetensors"
-# What the settings whose values are checksums stand for.
+# What settings stand for whose values are checksums.
 _LABELS = {"records": "the records", "start": "the first weights"}
 _WAY_OUT = "take another `output=`, or remove that folder to start anew"
 
 
-# The figures of a step, scalars by name, perhaps still on the device.
+# The figures of a step: scalars by name, perhaps still on the device.
 Figures = Mapping[str, Any]
 Step = Callable[[Any], Figures]
 
 
 @dataclasses.dataclass(kw_only=True)
 class TrainingPosition:
-    """How far a training has come.
+    """The progress of a training.
 
     Attributes:
-      step: optimizer steps done.
-      epoch: passes through the records completed.
-      batch: batches of the present pass that were used.
+      step: the number of optimizer steps done.
+      epoch: the number of completed epochs.
+      batch: the number of batches used in the present epoch.
       validated_step: the step of the last validation, 0 before the first.
       best_step: the step of the best checkpoint, 0 before the first validation.
-      best_score: its validation score, higher is better: ROUGE-2, or minus the loss.
+      best_score: its validation score: ROUGE-2 or the negated loss; higher is better.
     """
 
     step: int = 0
@@ -64,22 +64,23 @@ class TrainingPosition:
 @dataclasses.dataclass(eq=False)
 class Training:
     """The training of a network, at step 0 until it is restored. A subclass for each
-    kind of network gives batches, steps, validation figures and the bundle.
+    kind of network defines batches, steps, validation and the bundle.
 
     Attributes:
-      way_out: what helps where a loss is not finite.
-      epoch_steps: about the steps of a pass through the records, for a training that
-          counts passes.
-      best_by: the figure of a validation by which the best step is chosen: a small
-          `loss`, or a large one of the others.
+      way_out: what to do if a loss is not finite, for the message.
+      epoch_steps: the approximate number of steps per epoch, for a training that
+          counts epochs.
+      best_by: the validation figure by which the best step is chosen: the smallest
+          `loss`, or the largest value of another figure.
       output: the bundle's folder.
-      settings: all that the weights after a step depend on, by name.
-      pace: of which steps, epochs, checkpoints, validations and patience count.
+      settings: all settings that the weights depend on, by name.
+      pace: the training settings; only steps, epochs, checkpoints, validations,
+          patience and precision are used.
       network: the network that is trained.
-      optimizer: built for the trainable weights of the network.
+      optimizer: the optimizer, built for the trainable weights of the network.
       provenance: the command, the records and the settings, for the manifest.
-      position: how far the training has come.
-      reports: the figures of all steps, a line of `losses.jsonl` each.
+      position: the progress of the training.
+      reports: the figures of all steps, one for each line of `losses.jsonl`.
     """
 
     way_out = "lower `learning_rate=`"
@@ -97,15 +98,15 @@ class Training:
     reports: list[dict[str, Any]] = dataclasses.field(default_factory=list)
 
     def batches(self, epoch: int, skip: int) -> Iterable[Any]:
-        """The batches of an epoch, counted from 0, without its first `skip`."""
+        """The batches of an epoch, which counts from 0, without the first `skip`."""
         raise NotImplementedError
 
     def make_step(self, batches: Any) -> Step:
-        """A function that makes a step on one of these batches."""
+        """A function that does a step with one of these batches."""
         raise NotImplementedError
 
     def validate(self) -> dict[str, float]:
-        """The figures of the network as it is."""
+        """The validation figures of the network with its present weights."""
         raise NotImplementedError
 
     def save(self, provenance: dict[str, Any]) -> str:
@@ -124,20 +125,20 @@ class Training:
 
     @property
     def variables(self) -> list[Any]:
-        """All variables that a checkpoint keeps."""
+        """All variables that a checkpoint stores."""
         return [*self.network.variables, *self.optimizer.variables]
 
 
 def save_training(training: Training) -> None:
-    """Publishes the log, then the checkpoint that it leads to.
+    """Publishes the log, then a checkpoint.
 
-    Of the older checkpoints, the newest and the best one stay.
+    Of the older checkpoints, only the newest and the best are kept.
     """
     position = training.position
     lines = "".join(json.dumps(report) + "\n" for report in training.reports)
     files.write_bytes(files.join(training.folder, LOSSES_FILE), lines.encode())
     path = checkpoint_path(training, position.step)
-    # Dropout seeds share one path, so that names begin with a number:
+    # Names begin with a number, because all dropout seeds have the same path:
     # 0012/transformer/dropout/seed_generator_state
     tensors = safetensors.numpy.save(
         {
@@ -170,13 +171,13 @@ def list_checkpoints(training: Training) -> list[str]:
 
 
 def restore_training(training: Training) -> None:
-    """Sets the state to the newest intact checkpoint; without one it stays at step 0.
+    """Restores the newest intact checkpoint; without one, the training is at step 0.
 
-    Each damaged checkpoint is named on stderr and passed over.
+    Damaged checkpoints are reported on stderr and skipped.
 
     Raises:
       UsageError: the folder belongs to a training with other settings.
-      DataError: a damaged log.
+      DataError: the log is damaged.
     """
     for path in reversed(list_checkpoints(training)):
         position = _restore_checkpoint(training, path)
@@ -188,9 +189,9 @@ def restore_training(training: Training) -> None:
 
 
 def _read_reports(training: Training) -> list[dict[str, Any]]:
-    """The reports up to the step of the checkpoint that a training goes on from.
+    """Reads the reports up to the step of the restored checkpoint.
 
-    Lines beyond that step belong to steps that are made again.
+    Later lines belong to steps that are done again.
     """
     path = files.join(training.folder, LOSSES_FILE)
     reports: list[dict[str, Any]] = []
@@ -228,8 +229,8 @@ def _restore_checkpoint(training: Training, path: str) -> TrainingPosition | Non
     """Sets the variables to a checkpoint's values.
 
     Returns:
-      The position, or None where the state is damaged or the tensors are missing or do
-      not match their checksum; the variables then keep their values.
+      The position; None if the state is damaged, or the tensors are missing or do not
+      match their checksum, and then the variables are unchanged.
 
     Raises:
       UsageError: the checkpoint belongs to a training with other settings.
@@ -250,14 +251,14 @@ def _restore_checkpoint(training: Training, path: str) -> TrainingPosition | Non
             f"{training.folder} belongs to a training of other settings: "
             f"{differences}; {_WAY_OUT}"
         )
-    # A process that is killed while it removes a checkpoint leaves the state alone.
+    # A process that is killed while it removes a checkpoint may leave only the state.
     if not files.exists(files.join(path, TENSORS_FILE)):
         return None
     content = files.read_bytes(files.join(path, TENSORS_FILE))
     if hashlib.sha256(content).hexdigest() != state["sha256"]:
         return None
-    # Variables are matched by number: Keras numbers the names of seeds and optimizers
-    # through all networks of a process, so that the paths differ between two runs.
+    # Variables are matched by number, as paths differ between runs: Keras numbers seeds
+    # and optimizers across all networks of a process.
     tensors = safetensors.numpy.load(content)
     for variable, name in zip(training.variables, sorted(tensors), strict=True):
         variable.assign(tensors[name])

@@ -9,14 +9,14 @@ from precis.model.errors import UsageError
 
 
 def make_strategy(name: str) -> tf.distribute.Strategy:
-    """The distribution strategy of a name: auto, one, mirrored or tpu.
+    """Makes a distribution strategy by name: auto, one, mirrored or tpu.
 
-    `auto` takes a TPU if one is attached, else all GPUs, else this processor.
-    `mirrored` uses all GPUs, or all logical CPU devices where there is no GPU. `tpu`
-    reads the address from TPU_NAME.
+    `auto` takes a TPU if one is attached, otherwise all GPUs, otherwise this processor.
+    `mirrored` uses all GPUs, or all logical CPU devices without a GPU. `tpu` reads the
+    address from TPU_NAME.
 
     Raises:
-      UsageError: the devices are not there.
+      UsageError: no TPU answers.
     """
     has_tpu = os.environ.get("TPU_NAME") or tf.config.list_logical_devices("TPU")
     if name == "tpu" or (name == "auto" and has_tpu):
@@ -29,13 +29,13 @@ def make_strategy(name: str) -> tf.distribute.Strategy:
 
 
 def trains_on_cpu(strategy: tf.distribute.Strategy) -> bool:
-    """Whether this process trains on a single device, which is a CPU."""
+    """Whether this process trains on a single CPU device."""
     devices = strategy.extended.worker_devices
     return len(devices) == 1 and "CPU" in devices[0].upper()
 
 
 def needs_fixed_shapes(strategy: tf.distribute.Strategy) -> bool:
-    """Whether each shape of a batch is compiled, so that there must be few shapes."""
+    """Whether all batches need one shape, as each shape is compiled (on TPUs)."""
     return isinstance(strategy, tf.distribute.TPUStrategy)
 
 
@@ -45,7 +45,7 @@ def _tpu_strategy() -> tf.distribute.Strategy:
             tpu=os.environ.get("TPU_NAME", "")
         )
         address = resolver.master()
-        # TensorFlow would try for ever where no machine answers.
+        # TensorFlow would try for ever if no machine answers.
         if address.startswith("grpc://"):
             host, _, port = address.removeprefix("grpc://").rpartition(":")
             socket.create_connection((host, int(port)), timeout=20).close()

@@ -1,5 +1,5 @@
 """One compiled optimizer step. Its result does not depend on the number of replicas: it
-is that of one device with the whole batch.
+is the same as on one device with the whole batch.
 """
 
 import dataclasses
@@ -16,9 +16,8 @@ from precis.model.training.config import TrainingConfig
 from precis.model.training.loss import Sums, smoothed_cross_entropy
 from precis.model.training.strategy import trains_on_cpu
 
-# On a CPU, two parts of a batch are worked at the same time, which keeps its cores
-# busier than a sequence of operations does. The graph becomes twice as large, which
-# does not pay for a narrower network.
+# On a CPU, two parts of a batch are computed at the same time, which keeps its cores
+# busier. The graph becomes twice as large, which is not worth it for a narrow network.
 _PARTS = 2
 _LEAST_WIDTH_OF_PARTS = 256
 
@@ -36,19 +35,21 @@ def make_train_step(
     target_pad_id: int,
     batch_spec: Any,
 ) -> Callable[[Any], dict[str, tf.Tensor]]:
-    """A compiled step: a distributed batch in, its figures out; weights are updated.
+    """Makes a compiled step, which takes a distributed batch, updates the weights and
+    returns figures.
 
     The figures are float32 scalars over the whole batch: `loss`, the mean smoothed loss
-    of a target token; `accuracy`, the share of the target tokens to which the network
-    gave the highest probability; `tokens` of sources and targets, without padding;
-    `gradient_norm`, the global norm before clipping; `learning_rate` of this step.
+    of a target token; `accuracy`, the share of target tokens with the highest
+    probability; `tokens`, the number of source and target tokens without padding;
+    `gradient_norm`, the global norm before clipping; and `learning_rate`.
 
     Args:
-      network: the network, with the optimizer built for its trainable weights.
-      optimizer: as Keras makes it; it may scale the loss.
+      network: the network.
+      optimizer: the optimizer, built for the network's trainable weights; it may scale
+          the loss.
       strategy: the devices.
-      training: smoothing, pieces and clipping.
-      target_pad_id: fills targets up.
+      training: the settings for smoothing, accumulation and clipping.
+      target_pad_id: the padding of targets.
       batch_spec: the types and shapes of a distributed batch.
     """
     step = _ReplicaStep(network, optimizer, strategy, training, target_pad_id)
@@ -66,11 +67,11 @@ def make_train_step(
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class _ReplicaStep:
-    """The step of one replica; the arguments are those of `make_train_step`.
+    """The step of one replica; the arguments are as for `make_train_step`.
 
     Gradients are summed over pieces and replicas, divided by the number of target
-    tokens in the whole batch, and only then clipped, so that neither the number of
-    devices nor the number of pieces changes the step.
+    tokens in the whole batch, and only then clipped. So the step does not depend on the
+    number of devices or pieces.
     """
 
     network: Generator
@@ -100,8 +101,8 @@ class _ReplicaStep:
         }
 
     def apply(self, gradients: list[tf.Tensor]) -> tuple[tf.Tensor, tf.Tensor]:
-        """Clips the gradients of the whole batch, which every replica has in the
-        optimizer's loss scale, and updates the network with them.
+        """Clips the gradients of the whole batch, which include the optimizer's loss
+        scale and are the same on every replica, and updates the network.
 
         Returns:
           The global norm before clipping, without the loss scale, and the learning
@@ -125,8 +126,8 @@ class _ReplicaStep:
     def sum_over_pieces(self, batch: Batch) -> GradientSums:
         """The gradients and sums of all pieces of a batch.
 
-        The pieces are worked one after the other, so that only the activations of one
-        piece are in memory.
+        The pieces are computed in sequence, so that only the activations of one piece
+        are in memory.
         """
         pieces = self.training.accumulate
         if pieces == 1:
@@ -157,14 +158,14 @@ class _ReplicaStep:
         return gradients, sums
 
     def sum_over_parts(self, batch: Batch) -> GradientSums:
-        """The gradients and sums of a piece, whose parts are worked together."""
+        """The gradients and sums of a piece, whose parts are computed in parallel."""
         is_wide = self.network.config.width >= _LEAST_WIDTH_OF_PARTS
         parts = _PARTS if is_wide and trains_on_cpu(self.strategy) else 1
         return _add(map(self.loss_gradients, _cut_rows(batch, parts)))
 
     def loss_gradients(self, batch: Batch) -> GradientSums:
-        """The gradients of the summed loss of a batch, in the optimizer's loss scale,
-        and the sums themselves, which are not scaled.
+        """The gradients of the summed loss of a batch, times the optimizer's loss
+        scale, and the unscaled sums.
         """
         expected = batch["expected"]
         with tf.GradientTape() as tape:
@@ -184,7 +185,7 @@ class _ReplicaStep:
 
 
 def _cut_rows(batch: Batch, parts: int) -> Iterator[Batch]:
-    """Nearly equal parts of a batch; some are empty where it has fewer rows."""
+    """Nearly equal parts of a batch; some are empty if there are too few rows."""
     if parts == 1:
         yield batch  # with its static shape
         return
@@ -195,7 +196,7 @@ def _cut_rows(batch: Batch, parts: int) -> Iterator[Batch]:
 
 
 def _add(parts: Iterable[GradientSums]) -> GradientSums:
-    """The gradients and the sums of some parts of a batch together."""
+    """Adds up the gradients and the sums of parts of a batch."""
     gradients, sums = zip(*parts, strict=True)
     return (
         [tf.add_n(of_weight) for of_weight in zip(*gradients, strict=True)],

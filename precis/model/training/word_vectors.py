@@ -1,12 +1,11 @@
 """Pre-trained word vectors in the text formats of word2vec (Mikolov et al. 2013), GloVe
-and fastText: the first rows of an embedding table.
+and fastText, as initial rows of an embedding table.
 
-A file of any size is read through once, and only the vectors of the wanted words are
-kept.
+A file of any size is read once, and only the vectors of the wanted words are kept.
 
-    3000000 300                    the header of word2vec: the number of words, and of
-                                   the numbers of a vector; GloVe writes no header
-    in 0.0703 0.0869 ... -0.0123   a word and its numbers, one word a line
+    3000000 300                    the header of word2vec: the number of words and the
+                                   width of a vector; GloVe writes no header
+    in 0.0703 0.0869 ... -0.0123   a word and its numbers, one word per line
 """
 
 import itertools
@@ -26,26 +25,25 @@ _BLOCK = 1 << 20  # bytes read at a time; no line is longer
 def initial_table(
     table: np.ndarray, tokenizer: AnyTokenizer, path: str
 ) -> tuple[np.ndarray, int, int]:
-    """Replaces rows of a random embedding table by the vectors of the words that the
-    tokens stand for.
+    """Replaces rows of a random embedding table by word vectors.
 
     A token is looked up as it is spelt and then in lower case: ▁He as He, then as he.
     Only tokens that are a whole word or a punctuation mark are looked up, not special
     tokens, the bare space or parts of words.
 
-    All vectors are multiplied by one number, so that the replaced rows have the root
-    mean square of the random table. The network then begins with embeddings of the size
-    that it was made for: a network that multiplies embeddings by sqrt(D) has small
-    random values. The vectors are not centred.
+    All vectors are multiplied by the same number, so that the replaced rows have the
+    root mean square of the random table. So the network starts with embeddings of the
+    size that it expects: if it multiplies embeddings by sqrt(D), the random values are
+    small. The vectors are not centred.
 
     Args:
       table: float32 [V, D]; it is not changed.
-      tokenizer: gives the word of each token id.
+      tokenizer: the tokenizer, which gives the word of each token id.
       path: as in `read_vectors`.
 
     Returns:
-      The new table, float32 [V, D]; the number of tokens whose row is a word vector;
-      the number of tokens that were looked up.
+      The new table, float32 [V, D]; the number of rows that were replaced; the number
+      of tokens that were looked up.
 
     Raises:
       UsageError: the vectors are not as wide as the table.
@@ -84,19 +82,19 @@ def _root_mean_square(values: np.ndarray) -> float:
 def read_vectors(
     path: str, wanted: Collection[str], *, width: int
 ) -> dict[str, np.ndarray]:
-    """The vectors of some words, float32 [D]. If the file has a word twice, the first
-    vector counts.
+    """Reads the vectors of some words, float32 [D]. If the file has a word twice, the
+    first vector is used.
 
     Args:
       path: a file in one of the formats above.
       wanted: the words, spelt as in the file. A word of the file that is not UTF-8
           matches none of them.
-      width: D, the numbers that each vector must have.
+      width: D, the required width of the vectors.
 
     Raises:
       UsageError: the vectors have another width.
-      DataError: the file is no file of word vectors, is cut off, contradicts its
-          header, or the numbers of a wanted vector cannot be read or are not finite.
+      DataError: the file does not hold word vectors, is cut off or contradicts its
+          header, or a wanted vector cannot be read or is not finite.
     """
     words = {word.encode(): word for word in wanted}
     vectors: dict[str, np.ndarray] = {}
@@ -124,7 +122,7 @@ def read_vectors(
         rows += 1
         word, *fields = line.rsplit(None, width)
         try:
-            # GloVe has a few words with spaces in them, but none that ends in a number.
+            # GloVe has a few words with spaces, but none that ends in a number.
             *before, end = word.split(b" ")
             if len(fields) < width or (before and _is_number(end)):
                 raise ValueError(f"it has not {width} numbers")
@@ -145,7 +143,7 @@ def read_vectors(
 
 
 def _read_numbers(fields: Sequence[bytes]) -> np.ndarray:
-    """A vector, float32 [D].
+    """Reads a vector, float32 [D].
 
     Raises:
       ValueError: a number cannot be read or is not finite.
