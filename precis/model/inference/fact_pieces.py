@@ -1,8 +1,8 @@
 """Which pieces of a vocabulary spell numbers, dates and names: the table that
 `search.copy_constraint` needs.
 
-The word lists are the same as in `quality.facts`, so that a search writes only facts
-that are not flagged there. Both are for English only.
+The word lists are the same as in `quality.facts`, so that the search and the quality
+flags agree on what a fact is. Both are for English only.
 """
 
 from collections.abc import Sequence

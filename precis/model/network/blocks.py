@@ -23,8 +23,7 @@ class TransformerBlock(keras.layers.Layer):
     """A block of an encoder, of a decoder or of a decoder-only network.
 
     Attributes:
-      cross_attention: the attention to a memory; None in an encoder and in a
-          decoder-only network.
+      cross_attention: the attention to a memory; only in an encoder-decoder's decoder.
     """
 
     def __init__(
@@ -85,8 +84,7 @@ class TransformerBlock(keras.layers.Layer):
               read.
           memory: [B, S, D], the memory that cross-attention reads.
           memory_bias: float32, broadcast to [B, H, T, S]; MASKED at padding.
-          past: keys and values before those of the states, each [B, H, P, D/H]; None
-              means P = 0.
+          past: earlier keys and values, each [B, H, P, D/H]; None means P = 0.
           rotation: the rotation of queries and keys in self-attention, as in
               `place_heads`.
           window: the window of self-attention, as in `attend_within`.
@@ -120,9 +118,8 @@ def make_stack(
     memory_width: int | None = None,
     is_bidirectional: bool = False,
 ) -> tuple[PositionedInput, RelativePositions | None, list[TransformerBlock], Any]:
-    """Makes the layers of a stack: the input of the lowest block, the relative
-    positions or None, the blocks from the lowest to the highest, and the last norm or
-    None.
+    """Makes the layers of a stack: the input of the lowest block, relative positions or
+    None, the blocks from the lowest to the highest, and the last norm or None.
 
     Args:
       config: the shape of the stack.

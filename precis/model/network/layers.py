@@ -245,8 +245,8 @@ def attend_within(
 class MultiHeadAttention(keras.layers.Layer):
     """Multi-head attention (Vaswani et al. 2017, section 3.2.2).
 
-    In the shapes, D/H is the width of a head, even if the configuration sets another
-    value than D/H, and G is the number of heads of keys and values.
+    In the shapes, D/H is the width of a head, even if `head_width` sets another value,
+    and G is the number of heads of keys and values.
     """
 
     def __init__(

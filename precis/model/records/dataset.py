@@ -74,7 +74,7 @@ class DatasetInfo:
     """The content of dataset.json.
 
     Attributes:
-      format_version: of the description and the records.
+      format_version: the format of the description and the records.
       features: name and type of every feature of a record.
       splits: the shards of each split, in order.
       source_lengths, target_lengths: the lengths in all records.
@@ -124,7 +124,7 @@ class DatasetInfo:
         """The number of records of a split.
 
         Raises:
-          UsageError: there is no such split.
+          UsageError: the records do not have this split.
         """
         if split not in self.splits:
             raise UsageError(

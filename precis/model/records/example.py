@@ -21,9 +21,9 @@ Records with oracle labels hold two more features:
 `sentences` are all sentences of the article. `oracle` are the positions of the
 sentences that match the reference best, in the order in which greedy search takes them.
 
-Records are written without TensorFlow, which is faster. The bytes differ from those of
-`tf.train.Example`, which puts source_tokens before source. The wire format is defined
-by https://protobuf.dev/programming-guides/encoding and
+Records are written without TensorFlow, which is faster. `tf.train.Example` would give
+other bytes, as it puts source_tokens before source. The wire format is defined by
+https://protobuf.dev/programming-guides/encoding and
 tensorflow/core/example/{example,feature}.proto.
 
 A TFRecord file frames each record:

@@ -216,7 +216,7 @@ def keep_finished(
     config: SearchConfig,
     end_ids: Sequence[int],
 ) -> FinishedHypotheses:
-    """Adds those of the K best candidates that ended, and keeps the K best finished
+    """Adds the candidates that ended among the K best, and keeps the K best finished
     hypotheses.
 
     Args:

@@ -45,7 +45,7 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
 
 def make_optimizer(training: TrainingConfig, width: int) -> keras.optimizers.Optimizer:
     """Adam with the betas of Vaswani et al. 2017, section 5.3; float16 adds dynamic
-    loss scaling. The arguments are those of `WarmupSchedule`.
+    loss scaling. The arguments are as for `WarmupSchedule`.
     """
     schedule = WarmupSchedule(training, width)
     adam = keras.optimizers.Adam(schedule, beta_1=0.9, beta_2=0.98, epsilon=1e-9)  # pyright: ignore[reportArgumentType]  # Keras takes schedules.

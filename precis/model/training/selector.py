@@ -65,7 +65,7 @@ class TrainingArticle(NamedTuple):
       features: float32 [N, F].
       labels: float32 [N], 1 for a sentence with the oracle label.
       sentences: the texts of the sentences; empty if only training needs the article.
-      highlights: the reference; empty likewise.
+      highlights: the reference; empty in the same case.
     """
 
     vectors: np.ndarray
