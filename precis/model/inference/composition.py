@@ -296,8 +296,13 @@ def is_complete(line: str, sentence: str) -> bool:
 
 
 def keeps_words(written: Sequence[str], source: Sequence[str]) -> bool:
-    """Whether a line has only words of its sentence and function words, and its
-    neighbouring words have the same order and are close together in the sentence.
+    """Whether a line has only words of its sentence and function words, and keeps the
+    order of the sentence.
+
+    Of two neighbouring words of the line that the sentence has, the second must follow
+    the first in the sentence, with at most `_MAX_SKIPPED` words between them. If the
+    word before the second is `a`, `an` or `the`, it may be left out only after another
+    determiner.
 
     Args:
       written: the words of the line, as ROUGE tokenizes them.

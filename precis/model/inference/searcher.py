@@ -121,7 +121,9 @@ class TensorFlowSearcher:
         )
 
     def _read(self, ranked: Sequence[tf.Tensor]) -> list[Any]:
-        """The hypotheses of each document, or its failure, from `search_batch`."""
+        """Converts the result of a compiled search to a list with the hypotheses of
+        each document, or its failure if a score is not finite.
+        """
         parts = [part.numpy() for part in ranked]
         failed = _rows_without_scores(*parts[1:4])
         documents = zip(*(part.tolist() for part in parts), strict=True)

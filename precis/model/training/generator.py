@@ -154,7 +154,9 @@ class GeneratorTraining(Training):
 
     @property
     def epoch_steps(self) -> int:
-        """The approximate number of batches per epoch, by the mean record length."""
+        """The approximate number of batches per epoch, by the mean source length and
+        the longest target.
+        """
         tokens, longest = 0.0, self.shapes.max_source_tokens
         for info in self.records.infos:
             row = min(info.source_lengths.mean, longest) + self.shapes.max_target_tokens

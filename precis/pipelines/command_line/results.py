@@ -273,7 +273,7 @@ def show_picture(result: "AttentionResult", values: Values) -> None:
 def show_training(
     result: "TrainResult", values: Values, flags: Sequence[str] = ("--bundle",)
 ) -> None:
-    """The commands that train: the model, and how to summarize with it.
+    """`precis train` and its like: the model, and the command that summarizes with it.
 
     Args:
       result: the result of the training.

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 RECIPES: Mapping[str, Mapping[str, Any]] = {
     # A trained BERT below a Transformer decoder with its own subword vocabulary: six
-    # layers # of width 256, sources cut off at 300 tokens, batches of about 64
-    # documents, one # learning rate with a warm-up of 4,000 steps, 20 epochs.
+    # layers of width 256, sources cut off at 300 tokens, batches of about 64
+    # documents, one learning rate with a warm-up of 4,000 steps, 20 epochs.
     "bert_transformer": {
         "network": "six_layers",
         "tied_output": False,
@@ -20,7 +20,7 @@ RECIPES: Mapping[str, Mapping[str, Any]] = {
         "epochs": 20,
     },
     # Trains a trained network on another corpus, with --init_from its bundle (after
-    # Lewis # et al. 2020, section 5.3).
+    # Lewis et al. 2020, section 5.3).
     "fine_tune": {
         "learning_rate": 3e-5,
         "warmup_steps": 500,
