@@ -82,16 +82,17 @@ def attention(
     Args:
       bundle: network, the --output of `precis train` or `precis import`.
       text: file with one article, plain text in UTF-8.
-      output: file for the picture, a PNG.
-      summary: file with a summary to read as if it were being written; without it the
-          network writes its own.
-      block: encoder reads the source, self what was written, cross the source; copy is
-          the pointer.
-      layer: from 1 at the bottom; 0 is the last.
-      heads: mean draws the mean of all heads, all one map a head; copy has one map.
-      columns: tokens across, at most: those that are read most; 0 draws all.
-      task_prefix: text before each article that says what to write of it; the bundle's
-          own if it has one.
+      output: PNG file for the picture.
+      summary: file with a summary whose attention is drawn; without it the network
+          writes a summary.
+      block: which attention to draw: encoder, of the source to itself; self, of the
+          summary to itself; cross, of the summary to the source; copy, the pointer.
+      layer: layer, counted from 1 at the bottom; 0 is the last.
+      heads: mean draws the mean of all heads, all draws one map per head; copy has only
+          one map.
+      columns: maximum number of tokens in the columns, those with the most attention; 0
+          draws all.
+      task_prefix: text before each article that tells the network what to write.
       others: `precis attention --help all` has them.
 
     Raises:
@@ -152,13 +153,13 @@ def evaluate(
     Args:
       beam_args: the flags for Beam itself.
       input: run folder written by `precis summarize`, or a pattern of Parquet files.
-      output: folder for rouge.json, rouge.md and scores/; if empty, the folder of the
-          run with -evaluation behind its name, and of groups `groups` in it.
-      baseline: system that the others are compared with by paired bootstrap; if empty,
-          lead where it is there.
-      split_sentences: cut texts that hold several sentences and no line break into one
-          a line before they are scored.
-      resamples: bootstrap samples behind each interval.
+      output: folder for rouge.json, rouge.md and scores/; if empty, RUN-evaluation, and
+          for groups its subfolder `groups`.
+      baseline: system to compare the others with, by paired bootstrap; if empty, lead
+          if the run has it.
+      split_sentences: before scoring, put each sentence of a text without line breaks
+          on a separate line.
+      resamples: bootstrap samples for each interval.
       workers: processes of this machine that share the work; on another engine, the
           engine's own flags say how many.
       others: `precis evaluate --help all` has them.
@@ -198,8 +199,7 @@ def export(
     Args:
       bundle: network, the --output of `precis train` or `precis import`.
       output: folder for the result.
-      task_prefix: text before each article that says what to write of it; the bundle's
-          own if it has one.
+      task_prefix: text before each article that tells the network what to write.
       beam_width: hypotheses kept at each step; 1 is greedy search.
       others: `precis export --help all` has them.
 
@@ -223,13 +223,13 @@ def import_checkpoint(
     The bundle holds a network that writes, or an encoder.
 
     Args:
-      checkpoint: BART, PEGASUS, T5, T5Gemma 2, Llama, Qwen, ModernBERT or BERT-type
-          encoder: its name on the Hugging Face hub, as hf://facebook/bart-large-cnn, or
-          a folder in that layout.
-      output: folder for the bundle; a model of the hub needs none, and is then imported
-          into the cache, where its name stands for it.
-      max_source_tokens: longest source the network reads; 0 takes the checkpoint's
-          limit, and where positions are learned that is the largest.
+      checkpoint: BART, PEGASUS, T5, T5Gemma 2, Llama, Qwen, ModernBERT or BERT-like
+          encoder: its name on the Hugging Face hub, such as hf://facebook/bart-large-
+          cnn, or a folder in the same layout.
+      output: folder for the bundle; if empty, a model of the hub is imported into the
+          cache and used by its name.
+      max_source_tokens: maximum number of tokens that the network reads of a source; 0
+          uses the limit of the checkpoint, which learned positions cannot exceed.
 
     Returns:
       The model_id of the bundle.
@@ -253,11 +253,11 @@ def load(
 
     Args:
       run: finished run, the --output of `precis summarize`.
-      table_key: columns that tell the rows of the table apart; rows of the table with
-          the key of a row of the run are replaced.
-      table: table that takes the run: iceberg://CATALOG/NAMESPACE.TABLE,
-          iceberg+sqlite://FOLDER/NAMESPACE.TABLE or delta://FOLDER; it is made if it is
-          not there.
+      table_key: columns that identify a row; rows of the run replace rows of the table
+          with the same key.
+      table: table to load the run into: iceberg://CATALOG/NAMESPACE.TABLE,
+          iceberg+sqlite://FOLDER/NAMESPACE.TABLE or delta://FOLDER; it is created if it
+          does not exist.
 
     Returns:
       The snapshot of the table, and the number of replaced rows.
@@ -288,16 +288,16 @@ def loaders(
 
     Args:
       run: finished run, the --output of `precis summarize`.
-      table_key: columns that tell the rows of the table apart; rows of the table with
-          the key of a row of the run are replaced.
-      for_: the warehouse whose SQL is written.
-      table: the table that takes the run, with its schema, dataset or catalogue:
+      table_key: columns that identify a row; rows of the run replace rows of the table
+          with the same key.
+      for_: warehouse to write SQL for.
+      table: table to load the run into, with its schema, dataset or catalogue, such as
           news.summaries.
       output: folder for create.sql, load.sql, merge.sql and view.sql.
-      location: where the warehouse sees the files of the run: gs://, s3://, a stage of
-          Snowflake as in @news/summaries, a path.
-      copy_rows: file that takes the rows of the run in the text format of COPY, for
-          PostgreSQL, which reads no Parquet.
+      location: where the warehouse reads the files of the run: gs://, s3://, a stage of
+          Snowflake such as @news/summaries, or a path.
+      copy_rows: write the rows of the run to this file, in the text format of COPY, for
+          PostgreSQL, which cannot read Parquet.
 
     Returns:
       The content of the files, which are written to `output` if it is given.
@@ -404,10 +404,10 @@ def report(
 
     Args:
       run: finished run, the --output of `precis summarize`.
-      output: the page; an earlier one is replaced; if empty, the folder of the run with
-          -report.html behind its name.
-      documents: documents on the page, at most; of a larger run half are the worst, the
-          others are drawn at random.
+      output: file for the page, which replaces an earlier one; if empty, RUN-
+          report.html.
+      documents: maximum number of documents on the page; for a larger run, half of them
+          are the worst, and the others are drawn at random.
 
     Raises:
       UsageError: an invalid flag, or a folder that is not a finished run.
@@ -526,16 +526,16 @@ def summarize(
       extractive_bundle: selector of the method neural, the --output of `precis train-
           selector`; builtin:news-en is included: it reads English news, and other
           documents get lead.
-      sentences: sentences of an extractive summary, at most; 0 is 3, and for the method
-          neural as many, up to 5, as it expects the highest ROUGE of.
-      form: what is written: a summary; a headline, one line of at most 15 words, which
-          extractive methods shorten an English sentence to; or key_points, up to five
-          sentences, each a line; `sentences=`, `max_words=`, `max_chars=` and
-          `instruction=` change that.
-      fallback: what `summary` holds where the abstractive summary has one of
-          fallback_flags: none keeps it with its flags, extractive takes the extractive
-          one; always: the extractive one everywhere, so that the abstractive ones are
-          drafts.
+      sentences: maximum number of sentences of an extractive summary; 0: 3, but the
+          method neural chooses the number, up to 5, that it expects to score best.
+      form: what to write: a summary; a headline, one line of at most 15 words, for
+          which extractive methods shorten an English sentence; or key_points, up to
+          five sentences, one per line; change this with `sentences=`, `max_words=`,
+          `max_chars=` or `instruction=`.
+      fallback: which text the column `summary` holds: none, the abstractive summary;
+          extractive, the extract instead of an abstractive summary with any of
+          fallback_flags; always, the extract in every row, so that abstractive
+          summaries are only drafts.
       beam_width: hypotheses kept at each step; 1 is greedy search.
       reuse: earlier runs, or folders of them, whose summaries are taken over where text
           and settings are the same.
@@ -627,16 +627,16 @@ def summarize_frame(
       extractive_bundle: selector of the method neural, the --output of `precis train-
           selector`; builtin:news-en is included: it reads English news, and other
           documents get lead.
-      sentences: sentences of an extractive summary, at most; 0 is 3, and for the method
-          neural as many, up to 5, as it expects the highest ROUGE of.
-      form: what is written: a summary; a headline, one line of at most 15 words, which
-          extractive methods shorten an English sentence to; or key_points, up to five
-          sentences, each a line; `sentences=`, `max_words=`, `max_chars=` and
-          `instruction=` change that.
-      fallback: what `summary` holds where the abstractive summary has one of
-          fallback_flags: none keeps it with its flags, extractive takes the extractive
-          one; always: the extractive one everywhere, so that the abstractive ones are
-          drafts.
+      sentences: maximum number of sentences of an extractive summary; 0: 3, but the
+          method neural chooses the number, up to 5, that it expects to score best.
+      form: what to write: a summary; a headline, one line of at most 15 words, for
+          which extractive methods shorten an English sentence; or key_points, up to
+          five sentences, one per line; change this with `sentences=`, `max_words=`,
+          `max_chars=` or `instruction=`.
+      fallback: which text the column `summary` holds: none, the abstractive summary;
+          extractive, the extract instead of an abstractive summary with any of
+          fallback_flags; always, the extract in every row, so that abstractive
+          summaries are only drafts.
       beam_width: hypotheses kept at each step; 1 is greedy search.
       others: `precis summarize --help all` has them.
 
@@ -723,16 +723,16 @@ def summarize_text(
       extractive_bundle: selector of the method neural, the --output of `precis train-
           selector`; builtin:news-en is included: it reads English news, and other
           documents get lead.
-      sentences: sentences of an extractive summary, at most; 0 is 3, and for the method
-          neural as many, up to 5, as it expects the highest ROUGE of.
-      form: what is written: a summary; a headline, one line of at most 15 words, which
-          extractive methods shorten an English sentence to; or key_points, up to five
-          sentences, each a line; `sentences=`, `max_words=`, `max_chars=` and
-          `instruction=` change that.
-      fallback: what `summary` holds where the abstractive summary has one of
-          fallback_flags: none keeps it with its flags, extractive takes the extractive
-          one; always: the extractive one everywhere, so that the abstractive ones are
-          drafts.
+      sentences: maximum number of sentences of an extractive summary; 0: 3, but the
+          method neural chooses the number, up to 5, that it expects to score best.
+      form: what to write: a summary; a headline, one line of at most 15 words, for
+          which extractive methods shorten an English sentence; or key_points, up to
+          five sentences, one per line; change this with `sentences=`, `max_words=`,
+          `max_chars=` or `instruction=`.
+      fallback: which text the column `summary` holds: none, the abstractive summary;
+          extractive, the extract instead of an abstractive summary with any of
+          fallback_flags; always, the extract in every row, so that abstractive
+          summaries are only drafts.
       beam_width: hypotheses kept at each step; 1 is greedy search.
       others: `precis summarize --help all` has them.
 
@@ -791,25 +791,26 @@ def train(
     interrupted run with the same flags.
 
     Args:
-      records: folder that `precis prepare` wrote; to train on several tasks, some with
-          commas between them.
-      output: folder for the bundle, and for checkpoints and logs in training/ below it.
-      recipe: named settings, of which any flag given beside it replaces one;
-          docs/MODELS.md has a table.
-      init_from: bundle whose network is trained further; it brings the shape.
-      encoder: bundle of a trained encoder, below a new decoder with a vocabulary of its
-          own.
+      records: folder that `precis prepare` wrote; several, separated by commas, to
+          train on several tasks.
+      output: folder for the bundle; its subfolder training/ holds checkpoints and logs.
+      recipe: set of settings for the flags below, any of which you can still give;
+          docs/MODELS.md lists them.
+      init_from: bundle whose network is trained further, in its shape.
+      encoder: bundle of a trained encoder; the new decoder has a separate vocabulary.
       architecture: kind of the network.
       network: size of the network.
       steps: optimizer steps.
-      batch_tokens: padded source and target tokens of one step, over all replicas.
-      learning_rate: the highest learning rate, reached at the end of the warm-up; 0
-          takes D^-0.5 warmup^-0.5 (Vaswani et al. 2017).
-      warmup_steps: steps of linear warm-up; after them the rate falls by `schedule=`.
-      epochs: passes through the records, instead of a number of steps, each with a
-          checkpoint at its end; 0 counts steps.
+      batch_tokens: source and target tokens per step, padding included, over all
+          replicas.
+      learning_rate: highest learning rate, reached at the end of the warm-up; 0 sets
+          D^-0.5 warmup^-0.5 (Vaswani et al. 2017).
+      warmup_steps: steps of linear warm-up, after which the rate falls according to
+          `schedule=`.
+      epochs: number of passes through the records, with a checkpoint after each; 0
+          trains for `steps=` instead.
       precision: number format of the layers; weights stay float32.
-      strategy: where to train: auto takes a TPU, else all GPUs, else this processor.
+      strategy: where to train; auto: a TPU, else all GPUs, else the CPU.
       validation_steps: steps between validations; 0 never validates.
       others: `precis train --help all` has them.
 
@@ -841,12 +842,12 @@ def train_selector(
 
     Args:
       records: folder that `precis prepare --oracle_sentences 5` wrote.
-      output: folder for the bundle, and for checkpoints and logs in training/ below it.
-      encoder: bundle whose encoder reads the sentences, of `precis import` or `precis
-          train`; without one features alone decide.
+      output: folder for the bundle; its subfolder training/ holds checkpoints and logs.
+      encoder: bundle of `precis import` or `precis train` whose encoder reads the
+          sentences; without it the selector uses only features.
       epochs: passes through the records.
-      learning_rate: the highest learning rate, reached after a tenth of the steps.
-      dropout: share of values set to zero while training.
+      learning_rate: highest learning rate, reached after a tenth of the steps.
+      dropout: share of values set to zero during training.
       seed: seed of weights, dropout and the order of documents.
       others: `precis train-selector --help all` has them.
 
@@ -863,7 +864,7 @@ def train_keyphrases(
 
     Args:
       records: folder that `precis prepare --oracle_sentences 5` wrote.
-      output: folder for the bundle, and for checkpoints and logs in training/ below it.
+      output: folder for the bundle; its subfolder training/ holds checkpoints and logs.
 
     Raises:
       UsageError: invalid flags, or records without oracle labels.
@@ -914,14 +915,13 @@ def train_summarizer(
       split_field: field that holds the split's name; without it a folder split=NAME or
           else the hash of the id decides.
       split: read only documents of this split.
-      seed: seed of weights, dropout and the order of documents; it changes no split.
-      validation_share: share of validation documents in a corpus without splits; they
-          choose the best weights.
-      output: folder for the summarizer; records, checkpoints and logs go to training/
-          below it.
-      writer_steps: optimizer steps of the network that shortens sentences, which take
-          most of the time; 0 is one for ten pairs of a sentence and its line, at most
-          2,500.
+      seed: seed of weights, dropout and the order of documents, but not of the splits.
+      validation_share: share of validation documents, which choose the best weights, in
+          a corpus without splits.
+      output: folder for the summarizer; its subfolder training/ holds records,
+          checkpoints and logs.
+      writer_steps: optimizer steps of the writer, which take most of the time; 0: one
+          per ten pairs of a sentence and its line, at most 2,500.
       max_failed_share: share of the records that may become dead letters before the job
           fails with exit code 1.
       workers: processes of this machine that share the work; on another engine, the
@@ -967,9 +967,8 @@ def verify(
     """Checks that a run, records or a bundle is complete and undamaged.
 
     Args:
-      folder: run, records or bundle: the --output of another command.
-      corpus: the corpus that the run was made of, to compare every row with its
-          document.
+      folder: folder of a run, records or a bundle: the --output of another command.
+      corpus: corpus of the run, to compare every row with its document.
       article_field: field that holds the text.
       highlights_field: field that holds the reference summary; highlights where the
           records have it.

@@ -219,7 +219,9 @@ def check_fields(config: Any) -> None:
         if info.choices and value not in (*info.choices, field.default):
             question = suggestion(str(value), info.choices)
             raise UsageError(
-                f"{written(config, field.name)} is one of {', '.join(info.choices)}, "
+                f"{written(config, field.name)} "
+                "must be one of "
+                f"{', '.join(info.choices)}, "
                 f"not {value!r}" + (f"; {question}" if question else "")
             )
         if info.least is not None:
@@ -253,7 +255,7 @@ def check_seed(seed: int) -> None:
       UsageError: it is too large or negative.
     """
     if not 0 <= seed < 1 << 32:
-        raise UsageError(f"`seed=` lies between 0 and {(1 << 32) - 1}, not {seed}")
+        raise UsageError(f"`seed=` must be from 0 to {(1 << 32) - 1}, not {seed}")
 
 
 def describe_differences(
@@ -286,13 +288,13 @@ def describe_differences(
             of_earlier = as_given(fields[name], there)
             of_present = as_given(fields[name], here)
             if of_earlier and of_present:
-                differences.append(f"{of_earlier} there and {here} here")
+                differences.append(f"{of_earlier} there, {here} here")
             elif of_earlier:
-                differences.append(f"{of_earlier} there and not here")
+                differences.append(f"{of_earlier} there, not given here")
             else:
-                differences.append(f"{of_present} here and not there")
+                differences.append(f"{of_present} here, not given there")
         else:
-            differences.append(f"{name} is {there!r} there and {here!r} here")
+            differences.append(f"{name} is {there!r} there, {here!r} here")
     if len(differences) > _MOST_DIFFERENCES:
         more = len(differences) - _MOST_DIFFERENCES
         differences = [*differences[:_MOST_DIFFERENCES], f"{more} more settings differ"]

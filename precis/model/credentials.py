@@ -43,8 +43,8 @@ def refuse_credentials(path: str, *, what: str = "") -> None:
     shown = redact(path)
     if "://" in path and shown != path:
         raise UsageError(
-            f"{what}{shown}: a path may hold no credentials, as it is recorded in the "
-            "result; give them as docs/ENGINES.md says"
+            f"{what}{shown}: remove the credentials, as the path is recorded in the "
+            "result; docs/ENGINES.md says how to give them"
         )
 
 

@@ -58,8 +58,10 @@ def describe_system_error(error: OSError) -> PrecisError:
     if error.errno in NO_ROOM:
         # Libraries often do not say which file they were writing.
         place = place or f"the output, or {tempfile.gettempdir()}"
-        return JobError(f"{place}: {reason}; make room, and run the same command again")
+        return JobError(
+            f"{place}: {reason}; free some space, and run the same command again"
+        )
     said = f"{place}: {reason}" if place else reason
     if error.errno in NO_ACCESS:
-        return UsageError(f"{said}; let this user use it, or name another place")
+        return UsageError(f"{said}; give this user access, or name another place")
     return JobError(f"{said}; correct that, and run the same command again")

@@ -143,7 +143,7 @@ def _check_type(value: Any, kind: type, name: str) -> None:
     is_number_expected = isinstance(value, bool) and kind is not bool
     if is_number_expected or not isinstance(value, kind):
         present = type(value).__name__
-        raise ValueError(f"{name} must be of the type {kind.__name__}, not {present}")
+        raise ValueError(f"{name} must be of type {kind.__name__}, not {present}")
 
 
 @contextlib.contextmanager
@@ -185,9 +185,9 @@ def path_within(folder: str, name: Any, *, listed_in: str) -> str:
     is_plain = not any(mark in plain for mark in ("::", ":/", "\0"))
     if not is_plain or {"", ".", ".."} & {*parts} or _is_linked_out(folder, name):
         raise DataError(
-            f"{listed_in}: it names the file {name!r}, which does not lie within "
-            f"{folder}, or not by a plain name; copy that folder again from where it "
-            "was made, or make it again in another one"
+            f"{listed_in}: it lists the file {name!r}, which is not a plain name of a "
+            f"file within {folder}; copy that folder again from its origin, or create "
+            "it again elsewhere"
         )
     return join(folder, name)
 

@@ -47,7 +47,7 @@ def success_damage(path: str, description: Mapping[str, Any]) -> tuple[str, str]
         return SUCCESS_FILE, "is missing: the result is not finished"
     expected = success_content(path, description.get("fingerprint"))
     if len(success) != len(expected):
-        return SUCCESS_FILE, f"has {len(success)} bytes in place of {len(expected)}"
+        return SUCCESS_FILE, f"has {len(success)} bytes instead of {len(expected)}"
     if success != expected:
         return posixpath.basename(path), differs_from(SUCCESS_FILE)
     return "", ""
@@ -55,7 +55,7 @@ def success_damage(path: str, description: Mapping[str, Any]) -> tuple[str, str]
 
 def differs_from(other: str) -> str:
     """The message about a file whose checksum is not the one in another file."""
-    return f"its checksum is not that in {other}; one of them was changed"
+    return f"its checksum differs from the checksum in {other}; one of them was changed"
 
 
 def listed_files(path: str, description: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -116,7 +116,7 @@ def damage_of(folder: str, file: Mapping[str, Any]) -> str:
         return "is missing"
     size = fs.info(name)["size"]
     if size != file["bytes"]:
-        return f"has {size:,} bytes and was written with {file['bytes']:,}"
+        return f"has {size:,} bytes instead of the {file['bytes']:,} that were written"
     if files.sha256_file(path) != file["sha256"]:
-        return "has another content than was written: its checksum differs"
+        return "was changed after it was written: its checksum differs"
     return ""

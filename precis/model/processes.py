@@ -136,7 +136,7 @@ class ProcessPool:
 
     def _do(self, element: Any) -> Any:
         if self._is_closed:
-            raise BrokenProcessPool("the processes were ended")
+            raise BrokenProcessPool("the processes were stopped")
         try:
             process, connection = self._idle.pop()
         except IndexError:
@@ -167,7 +167,7 @@ class ProcessPool:
         try:
             process.start()
         except (EOFError, OSError) as error:
-            raise BrokenProcessPool("no process can be started") from error
+            raise BrokenProcessPool("could not start a process") from error
         finally:
             theirs.close()
         self._started.append(process)
@@ -265,9 +265,8 @@ def refuse_within_import() -> None:
     """
     if getattr(multiprocessing.current_process(), "_inheriting", False):
         raise UsageError(
-            "a search process reads the script that started it: put what it does under "
-            '`if __name__ == "__main__":`, or search in one process with '
-            "search_processes=1"
+            "each search process imports the script that started it; put the work of "
+            'the script under `if __name__ == "__main__":`, or set search_processes=1'
         )
 
 

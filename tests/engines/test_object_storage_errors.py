@@ -75,7 +75,7 @@ def test_what_is_wrong_with_a_store_is_said_in_one_line(gcs, tmp_path):
         )
     expected = [
         (2, "gs://nobucket/run cannot be written: .* or no bucket nobucket; check the"),
-        (1, r"gs://nobucket/\*.jsonl: .* or no bucket nobucket; check the name, or cr"),
+        (1, r"gs://nobucket/\*.jsonl: .* or no bucket nobucket; check the name or cr"),
         (2, "no file matches gs://news/in/nothing-.*check the path"),
         (2, "gs://news/nothing"),
         (2, "gs://news/run cannot be written: .*no permission .*docs/ENGINES.md"),

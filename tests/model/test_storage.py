@@ -32,9 +32,9 @@ class RefusedError(Exception):
     ("error", "kind", "words"),
     [
         (FileNotFoundError("x"), FileNotFoundError, "no such object, or no bucket"),
-        (FileExistsError("x"), FileExistsError, "it exists already"),
+        (FileExistsError("x"), FileExistsError, "it already exists"),
         (OSError("Forbidden: x\nno"), PermissionError, "no permission .Forbidden: x"),
-        (PermissionError("no"), PermissionError, "name credentials that may read and"),
+        (PermissionError("no"), PermissionError, "use credentials that may read and"),
         (RefusedError(401), PermissionError, "no permission .401"),
         (RefusedError(503), OSError, "the request failed .503 .* try again, or check"),
         (TimeoutError(), OSError, "the request failed .TimeoutError"),
@@ -181,10 +181,12 @@ def test_a_log_line_has_no_credentials():
     "path", [f"gs://user:{SECRET}@b/x", f"https://h/x?Signature={SECRET}"]
 )
 def test_a_path_with_credentials_is_refused(path, capsys, tmp_path):
-    with pytest.raises(UsageError, match="a path may hold no credentials") as caught:
+    with pytest.raises(
+        UsageError, match="remove the credentials, as the path"
+    ) as caught:
         refuse_credentials(path)
     assert SECRET not in str(caught.value)
-    with pytest.raises(UsageError, match="a path may hold no credentials"):
+    with pytest.raises(UsageError, match="remove the credentials, as the path"):
         files.exists(path)
     for arguments in (
         ("--corpus", f"jsonl:{path}", "--output", str(tmp_path / "run")),

@@ -75,7 +75,7 @@ def run_to_end(records, output, **changes) -> TrainResult:
 
 def stop_at(training: GeneratorTraining, step: int) -> None:
     """Runs a training and tells it to stop after a step, as a signal would."""
-    with pytest.raises(Interrupted, match=f"the training is saved at step {step}$"):
+    with pytest.raises(Interrupted, match=f"the training was saved at step {step}$"):
         run_steps(training, lambda: training.position.step == step)
 
 

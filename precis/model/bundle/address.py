@@ -32,8 +32,9 @@ def parse_address(bundle: str) -> tuple[str, str]:
     parts = _ADDRESS.fullmatch(bundle)
     if not parts:
         raise UsageError(
-            f"`bundle={bundle}`: this is no server with a model; write openai://HOST:"
-            "PORT/v1#MODEL, or openai+https://... for TLS on a port other than 443"
+            f"`bundle={bundle}`: not the address of a model on a server; write "
+            "openai://HOST:PORT/v1#MODEL, or openai+https://... for TLS on a port "
+            "other than 443"
         )
     protocol, host, port, path, model = parts.groups("")
     usual = "+https" if port in ("", ":443") else "+http"
@@ -58,6 +59,6 @@ def bundle_folder(bundle: str) -> str:
     folder = os.path.join(os.path.dirname(__file__), "builtin")
     if name not in os.listdir(folder):
         raise UsageError(
-            f"{bundle}: no such bundle comes with precis; known is {BUILTIN_SELECTOR}"
+            f"{bundle}: precis comes with no such bundle; use {BUILTIN_SELECTOR}"
         )
     return os.path.join(folder, name)

@@ -62,8 +62,9 @@ def check_network(bundle: Bundle) -> None:
     except UsageError as error:
         reason = str(error).rpartition("; ")[0] or error
         raise UsageError(
-            f"`engine=ctranslate2` computes what `precis export` writes: {reason}; "
-            "leave `engine=` out, or train with `layout=bart` `pointer=False`"
+            "`engine=ctranslate2` runs only networks that `precis export` can write: "
+            f"{reason}; leave out `engine=`, or train with `layout=bart` "
+            "`pointer=False`"
         ) from error
 
 

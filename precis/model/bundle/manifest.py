@@ -168,22 +168,25 @@ def open_stored(folder: str, *kinds: str) -> StoredBundle:
     """
     stamp = files.stamp(files.join(folder, MANIFEST_FILE))
     if not stamp:
-        way_out = "name the `output=` of `precis train`, or train again to finish it"
+        way_out = (
+            "name the `output=` of `precis train`, or run that command again to finish "
+            "it"
+        )
         if _HUB_NAME.fullmatch(folder) and not files.exists(folder):
-            way_out = f"for the model of the Hugging Face hub write hf://{folder}"
+            way_out = f"to use the model from the Hugging Face hub write hf://{folder}"
         raise UsageError(
-            f"{folder}: this is no complete bundle (no {MANIFEST_FILE}); {way_out}"
+            f"{folder}: not a complete bundle (no {MANIFEST_FILE}); {way_out}"
         )
     stored = _read_manifest(folder, stamp)
     kind = stored.kind
     if kinds and kind not in kinds:
-        way_out = f"{TAKEN_BY.get(kind, 'only a newer precis')} takes it"
+        way_out = f"use it as {TAKEN_BY.get(kind, 'a bundle of a newer precis')}"
         parts = [SUMMARIZER_PARTS[name] for name in kinds if name in SUMMARIZER_PARTS]
         if kind == SUMMARIZER and parts:
             way_out = f"name {files.join(folder, parts[0])}"
         raise UsageError(
-            f"{folder}: this bundle is of the kind {kind}, and {' or '.join(kinds)} is "
-            f"asked for here; {way_out}"
+            f"{folder}: a bundle of kind {kind}, but kind {' or '.join(kinds)} is "
+            f"needed here; {way_out}"
         )
     return stored
 
@@ -196,9 +199,9 @@ def _read_manifest(folder: str, stamp: str) -> StoredBundle:
     version = manifest.get("format_version")
     if not _is_bundle(manifest) or version != FORMAT_VERSION:
         raise UsageError(
-            f"{folder}: this precis reads no such bundle, its {MANIFEST_FILE} has the "
-            f"kind {manifest.get('kind')} and the format_version {version}; "
-            "name the `output=` of a `precis train` command or of `precis import`"
+            f"{folder}: this precis cannot read it: {MANIFEST_FILE} has kind "
+            f"{manifest.get('kind')} and format_version {version}; name the `output=` "
+            "of a `precis train` command or of `precis import`"
         )
     with files.naming_damage(path, way_out=BUNDLE_WAY_OUT):
         files.check_fields(manifest, _FIELDS)
@@ -207,7 +210,7 @@ def _read_manifest(folder: str, stamp: str) -> StoredBundle:
     # `KeyphraseModel` checks it.
     if manifest["kind"] != KEYPHRASES and manifest["model_id"] != computed:
         raise DataError(
-            f"{path}: its model_id is {manifest['model_id']}, and that of its files is "
+            f"{path}: model_id is {manifest['model_id']}, but its files give "
             f"{computed}; {BUNDLE_WAY_OUT}"
         )
     return StoredBundle(folder, manifest)
@@ -245,7 +248,7 @@ def save_bundle_files(
     import safetensors.numpy
 
     path = files.join(folder, WEIGHTS_FILE)
-    way_out = "no bundle is written; train from weights that are finite"
+    way_out = "the bundle is not written; train from finite weights"
     check_finite(path, (weights or {}).items(), way_out=way_out)
     # While its files are replaced, the folder has no manifest and is not a bundle.
     files.remove(files.join(folder, MANIFEST_FILE))

@@ -264,8 +264,8 @@ def merge_flags(own: Mapping[str, Any], flags: Mapping[str, Any]) -> dict[str, A
     shortest, longest = (merged.get(f"{end}_summary_tokens") for end in ("min", "max"))
     if longest and longest == shortest and longest != own.get("max_summary_tokens"):
         raise UsageError(
-            f"`max_summary_tokens=` is {longest}, and so is min_summary_tokens, before "
-            "which no summary ends; ask for more"
+            f"`max_summary_tokens=` is {longest}, which is min_summary_tokens of the "
+            "bundle, so that no summary could end; raise it"
         )
     return merged
 
@@ -283,8 +283,8 @@ def check_prefix(prefix: str, bundle: Bundle) -> None:
     if prefix not in (bundle.task_prefixes or ("",)):
         known = ", ".join(map(repr, bundle.task_prefixes)) or "none"
         raise UsageError(
-            f"`task_prefix={prefix!r}` is not one that the network was trained with; "
-            f"it knows {known}"
+            f"`task_prefix={prefix!r}`: the network was not trained with this prefix; "
+            f"its prefixes: {known}"
         )
 
 
@@ -297,9 +297,9 @@ def check_instruction(instruction: str, bundle: Bundle) -> None:
     length = sum(map(len, bundle.reader(instruction).surrounding_ids))
     if 2 * length > bundle.config.max_source_tokens:
         raise UsageError(
-            f"`instruction=` takes {length} tokens with the chat template, and the "
-            f"network reads {bundle.config.max_source_tokens}; shorten it, or import "
-            "with more `max_source_tokens=`"
+            f"`instruction=` takes {length} tokens with the chat template, more than "
+            f"half of the {bundle.config.max_source_tokens} that the network reads; "
+            "shorten it, or import with a larger `max_source_tokens=`"
         )
 
 
@@ -315,8 +315,8 @@ def open_encoder(folder: str) -> EncoderBundle:
     architecture = config.get("architecture")
     if stored.kind == ABSTRACTIVE and architecture != _ENCODER_DECODER:
         raise UsageError(
-            f"{folder}: a network of the architecture {architecture} "
-            "has no encoder to take; name another bundle"
+            f"{folder}: a network of the architecture {architecture} has no encoder; "
+            "name another bundle"
         )
     with stored.naming_config():
         if stored.kind == ENCODER:

@@ -28,28 +28,29 @@ class SelectionConfig(Options):
 
     sentences: int = flag(
         0,
-        "sentences of an extractive summary, at most; 0 is 3, and for the method "
-        "neural as many, up to 5, as it expects the highest ROUGE of",
+        "maximum number of sentences of an extractive summary; 0: 3, but the method "
+        "neural chooses the number, up to 5, that it expects to score best",
         metavar="SENTENCES",
         is_common=True,
-        default_text="3; neural decides",
+        default_text="3; neural chooses",
         least=0,
-        zero="leaves the number to the method",
+        zero="leaves the choice to the method",
     )
     max_words: int = flag(
         0,
-        "words of a summary, at most, whoever writes it: sentences that do not fit any "
-        "more are passed over, a shorter hypothesis or its first sentences are taken, "
-        "a language model of `bundle=` is told the limit; 0 sets none",
+        "maximum number of words of a summary: an extract leaves out sentences that "
+        "do not fit, an abstractive summary is a shorter candidate or its first "
+        "sentences, and a language model of `bundle=` is told the limit; 0 sets no "
+        "limit",
         metavar="WORDS",
-        default_text="no limit; 15 of a headline",
+        default_text="no limit; 15 for a headline",
         least=0,
         zero="sets no limit",
     )
     max_chars: int = flag(
         0,
-        "characters of a summary, at most, as `max_words=`; line breaks count; 0 sets "
-        "no limit",
+        "maximum number of characters of a summary, line breaks included, applied "
+        "like `max_words=`; 0 sets no limit",
         metavar="CHARACTERS",
         default_text="no limit",
         least=0,
@@ -57,10 +58,10 @@ class SelectionConfig(Options):
     )
     form: str = flag(
         SUMMARY,
-        "what is written: a summary; a headline, one line of at most 15 words, "
-        "which extractive methods shorten an English sentence to; or "
-        "key_points, up to five sentences, each a line; `sentences=`, `max_words=`, "
-        "`max_chars=` and `instruction=` change that",
+        "what to write: a summary; a headline, one line of at most 15 words, for "
+        "which extractive methods shorten an English sentence; or key_points, up to "
+        "five sentences, one per line; change this with `sentences=`, `max_words=`, "
+        "`max_chars=` or `instruction=`",
         choices=(SUMMARY, HEADLINE, KEY_POINTS),
         is_common=True,
     )

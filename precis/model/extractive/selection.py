@@ -128,8 +128,8 @@ def select(
     for index, value in enumerate(values):
         if not math.isfinite(value):
             raise FloatingPointError(
-                f"the score of sentence {index} is not a finite number; "
-                "no order can be made of it"
+                f"the score of sentence {index} is not a finite number, so the "
+                "sentences cannot be ranked"
             )
     largest = max(map(abs, values), default=0.0) or 1.0
     keys = [-round(value / largest * _UNITS) for value in values]

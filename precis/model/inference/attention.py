@@ -99,13 +99,14 @@ def _choose_map(maps: list[AttentionMap], *, block: str, layer: int) -> Attentio
     if not block_maps:
         known = ", ".join(dict.fromkeys(weights.block for weights in maps))
         reads_both = any(weights.columns == "both" for weights in maps)
-        way_out = "; self reads the source and the summary as one" if reads_both else ""
+        way_out = "; self covers both source and summary" if reads_both else ""
         raise UsageError(
-            f"`block={block}`: this network has none; it has {known}{way_out}"
+            f"`block={block}`: this network has no such block, only {known}{way_out}"
         )
     if not 0 <= layer <= len(block_maps):
         raise UsageError(
-            f"`layer={layer}`: the block {block} has the layers 1 to {len(block_maps)}"
+            f"`layer={layer}`: must be from 1 to {len(block_maps)}, the layers of "
+            f"block {block}; 0 is the last"
         )
     return block_maps[layer - 1]
 

@@ -25,7 +25,7 @@ LENGTH_STEP = 16
 
 # The stage of failures in a search.
 SEARCH = "search"
-NO_FINITE_SCORE = Failure(SEARCH, NAN, "the network gave its summaries no finite score")
+NO_FINITE_SCORE = Failure(SEARCH, NAN, "the network gave no summary a finite score")
 
 
 class Hypothesis(NamedTuple):

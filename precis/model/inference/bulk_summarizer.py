@@ -193,16 +193,16 @@ class BulkSummarizer(Writer):
                 return searched
         if self._is_lost:
             raise JobError(
-                "a search process died before its batch was done, most often because "
-                f"memory ran out: each of the {self.processes} holds the network; run "
-                "the command again with a smaller `workers=` (1 searches without "
-                "further processes) and it goes on"
+                "a search process died during its batch, most likely out of memory, "
+                f"as each of the {self.processes} processes holds the network; run "
+                "the command again with a smaller `workers=` to continue (1 starts no "
+                "further process)"
             )
         return Failure(
             SEARCH,
             PROCESS_DIED,
-            "the search process died, and again when nothing else was searched; "
-            "most often memory runs out",
+            "the search process died, and died again when it searched only this "
+            "document; most likely it ran out of memory",
             BrokenProcessPool.__name__,
         )
 
@@ -261,8 +261,8 @@ def check_model(folder: str, model_id: str, expected: str | None) -> None:
     """
     if model_id != expected:
         raise DataError(
-            f"{folder} holds model {model_id} now, and this job began with {expected}; "
-            "put that model back, or begin anew with another `output=`"
+            f"{folder} now holds model {model_id}, but this job began with "
+            f"{expected}; restore that model, or start again with another `output=`"
         )
 
 
@@ -321,8 +321,8 @@ def load_search(search: ModelSearch) -> Search:
         raise
     except Exception as error:
         raise JobError(
-            f"a search process cannot load {search.bundle}: {type(error).__name__}: "
-            f"{error}"
+            f"a search process could not load {search.bundle}: "
+            f"{type(error).__name__}: {error}"
         ) from error
 
 

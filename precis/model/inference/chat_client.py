@@ -113,7 +113,8 @@ class ChatClient:
         self._key = os.environ.get(_KEY_VARIABLE, "").strip()
         if not (self._key.isascii() and self._key.isprintable()):
             raise UsageError(
-                f"{_KEY_VARIABLE} holds characters that no key has; set it again"
+                f"{_KEY_VARIABLE} holds characters that cannot be in a key; set it "
+                "again"
             )
         self._http = httpx2.Client(
             base_url=url,
@@ -163,9 +164,9 @@ class ChatClient:
             self._keep("REPLACE INTO answers VALUES (?, ?)", key, json.dumps(answer))
         elif answer.reason != _HELD_BACK:
             self.check()
-            detail = f"{answer.detail}; other requests are answered"
+            detail = f"{answer.detail}; the server answers other requests"
             if _TOO_LONG.search(answer.detail):
-                detail += "; give the context of the server as context_tokens"
+                detail += "; set context_tokens to the context length of the server"
                 answer = answer._replace(reason=TOO_LONG)
             answer = answer._replace(detail=detail)
         return answer
@@ -179,11 +180,11 @@ class ChatClient:
         answer = self._send(self._body("Say yes."), _CHECKS)
         if isinstance(answer, Failure) and answer.reason != _HELD_BACK:
             raise JobError(
-                f"{self._url} answers no request: {answer.detail}; check "
-                f"the server, the key in {_KEY_VARIABLE} and its account, the path and "
-                f"the model {self._parameters.get('model')!r} of `bundle=`, and "
-                "`request_json=`; the same command goes on, and pays for no answer "
-                "again"
+                f"{self._url} answers no request: {answer.detail}; check the server, "
+                f"the key in {_KEY_VARIABLE} and its account, the path and the model "
+                f"{self._parameters.get('model')!r} of `bundle=`, and "
+                "`request_json=`; then run the same command to continue: answers "
+                "already received are kept"
             )
 
     def _body(self, prompt: str) -> dict[str, Any]:
@@ -217,7 +218,7 @@ class ChatClient:
             # In total, the pauses are long enough for a server to restart.
             self.closing.wait(max(pause, wait) + random.uniform(0, first))
             pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
-        return Failure(SEARCH, "stopped", "the job ends")
+        return Failure(SEARCH, "stopped", "the job was stopped")
 
     @contextlib.contextmanager
     def _place(self, places: int) -> Iterator[None]:
@@ -243,7 +244,7 @@ class ChatClient:
                 for chunk in response.iter_bytes():
                     content += chunk
                     if time.monotonic() - begun > self._timeout:
-                        raise httpx2.ReadTimeout("a part of it came in time")
+                        raise httpx2.ReadTimeout("only a part of it came in time")
                     if len(content) > _MOST_BYTES:
                         raise httpx2.ReadError(f"more than {_MOST_BYTES} bytes")
         except httpx2.RequestError as error:
@@ -280,7 +281,8 @@ class ChatClient:
                 return self._journal.execute(statement, values).fetchall()
         except sqlite3.Error as error:
             raise JobError(
-                f"an answer is not kept ({error}); make room below `output=`, and go on"
+                f"an answer could not be saved ({error}); free some space below "
+                "`output=`, and run the same command to continue"
             ) from error
 
 
@@ -309,12 +311,14 @@ def _read_answer(content: bytearray, seconds: float) -> Answer | Failure:
         if not isinstance(text, str):  # A list of parts: text and other kinds.
             text = "".join(part.get("text", "") for part in text)
     except (ValueError, TypeError, LookupError, AttributeError):
-        return Failure(SEARCH, "cut_answer", "the answer is cut, or no answer")
+        return Failure(
+            SEARCH, "cut_answer", ("the answer is incomplete or in an unknown format")
+        )
     is_refused = message.get("refusal") and not REFUSAL.match(text)  # in other words
     if is_refused or _WITHHELD.search(reason.lower()):
-        return Failure(SEARCH, _HELD_BACK, "the answer is held back")
+        return Failure(SEARCH, _HELD_BACK, "the server withheld the answer")
     if _BROKEN.search(reason.lower()):
-        detail = f"the server broke it off: {reason[:40]!a}"
+        detail = f"the server broke off the answer: {reason[:40]!a}"
         return Failure(SEARCH, "cut_answer", detail)
     usage = usage if isinstance(usage, dict) else {}
     read, written = map(_count, map(usage.get, ("prompt_tokens", "completion_tokens")))

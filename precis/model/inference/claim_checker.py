@@ -48,8 +48,8 @@ def open_checker(folder: str) -> StoredBundle:
     if "checker" in contents.config or is_t5:
         return contents
     raise UsageError(
-        f"{folder}: the {contents.kind} network of this bundle does not say whether a "
-        "text supports another; for `checker=` import MiniCheck-Flan-T5-Large, or a "
+        f"{folder}: the {contents.kind} network of this bundle cannot check claims; "
+        "for `checker=` import MiniCheck-Flan-T5-Large, or a "
         "RobertaForSequenceClassification with a label named entailment, aligned or "
         "supported"
     )

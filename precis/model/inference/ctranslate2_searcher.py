@@ -53,7 +53,7 @@ def check_engine(bundle: Bundle, config: SearchConfig) -> None:
     }
     for name in filter(refused.get, refused):
         raise UsageError(
-            f"`engine=ctranslate2` cannot search with {name}; leave one of them out"
+            f"`engine=ctranslate2` does not support {name}; leave one of them out"
         )
 
 

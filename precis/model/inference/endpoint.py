@@ -107,8 +107,8 @@ class Endpoint(Writer):
                 return first
             if (count := answers[0].prompt_tokens) in counts():
                 self.say_once(
-                    f"precis summarize: the server reads {count} tokens of longer "
-                    "prompts; give its context as `context_tokens=`"
+                    f"precis summarize: the server cuts prompts off after {count} "
+                    "tokens; set `context_tokens=` to its context length"
                 )
                 first = first._replace(has_read_all=False)
             # Further answers count only if they hold a word.
@@ -162,9 +162,9 @@ class Endpoint(Writer):
         text = summary_text(text.encode(errors="ignore").decode(), self._instruction)
         sentences = split_sentences(text, language=language_of(text) or ENGLISH)
         if not sentences:
-            detail = "the answer holds no word"
+            detail = "the answer contains no words"
             if not is_finished:
-                detail += "; a larger max_summary_tokens lets the model write on"
+                detail += "; raise max_summary_tokens to let the model finish"
             return Failure(SEARCH, "empty_answer", detail)
         lines = "\n".join(one_line(each.text) for each in sentences)
         return answer.summary._replace(text=lines)

@@ -89,7 +89,7 @@ def format_search_cost(search: Mapping[str, Any]) -> str:
     line = (
         "search: {documents} documents, {passages} passages, {source_tokens} source "
         "tokens ({padding_share:.1%} padding), {summary_tokens} summary tokens; "
-        "{process_seconds:.1f} s of processes in {wall_seconds:.1f} s"
+        "{process_seconds:.1f} s of process time in {wall_seconds:.1f} s"
     )
     if search["documents"]:
         line += (

@@ -89,8 +89,8 @@ def common_end(
     highest = max(ids.union(special.suppressed, special.prefix))
     if highest >= end:
         raise UsageError(
-            f"common_pieces {common_pieces} ends before piece {highest}, which is a "
-            "special token of this network; leave it at 0"
+            f"common_pieces {common_pieces} leaves out piece {highest}, a special "
+            "token of this network; set it to 0"
         )
     return end
 

@@ -173,7 +173,7 @@ class KeyphraseModel:
           The model_id.
         """
         self.check_finite(
-            folder, way_out="no bundle is written; train it on other records"
+            folder, way_out="the bundle is not written; train on other documents"
         )
         files.remove(files.join(folder, MANIFEST_FILE))
         checksums = {}
@@ -220,8 +220,7 @@ def _load(stored: StoredBundle) -> KeyphraseModel:
     model.check_finite(folder, way_out=BUNDLE_WAY_OUT)
     if model.model_id != stored.model_id:
         raise DataError(
-            f"{files.join(folder, MANIFEST_FILE)}: its model_id is "
-            f"{stored.model_id}, and that of its files is {model.model_id}; "
-            f"{BUNDLE_WAY_OUT}"
+            f"{files.join(folder, MANIFEST_FILE)}: model_id is {stored.model_id}, but "
+            f"its files give {model.model_id}; {BUNDLE_WAY_OUT}"
         )
     return model

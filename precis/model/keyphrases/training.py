@@ -75,10 +75,10 @@ def train_classifier(
     features, labels, weights = _examples(sample, frequencies, generator)
     if labels.all() or not labels.any():
         raise DataError(
-            "no keyphrases to learn from: of the candidates of "
-            f"{len(sample)} documents {int(labels.sum())} are in a reference and "
-            f"{int((~labels).sum())} are not; "
-            "give documents with an article and highlights"
+            f"no keyphrases to learn from: in {len(sample)} documents "
+            f"{int(labels.sum())} candidates are in the reference and "
+            f"{int((~labels).sum())} are not, but both kinds are needed; use "
+            "documents with an article and highlights"
         )
     config = {
         "format_version": FORMAT_VERSION,

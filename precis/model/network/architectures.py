@@ -101,13 +101,12 @@ def named_network(
     config, sizes = ARCHITECTURES[architecture]
     if size not in sizes:
         raise UsageError(
-            f"there is no network size {size!r} of {architecture}; "
-            f"the sizes are {', '.join(sizes)}"
+            f"{architecture} has no network size {size!r}; its sizes are "
+            f"{', '.join(sizes)}"
         )
     for name in settings.keys() - {field.name for field in dataclasses.fields(config)}:
         raise UsageError(
-            f"{name} means nothing to a network of the architecture {architecture}; "
-            "leave it out"
+            f"{name} does not apply to the architecture {architecture}; leave it out"
         )
     return config(**{**sizes[size], **settings})
 
@@ -129,8 +128,8 @@ def read_config(architecture: str, fields: Mapping[str, Any]) -> Any:
     """
     if architecture not in ARCHITECTURES:
         raise ValueError(
-            f"the architecture {architecture!r} is none of {', '.join(ARCHITECTURES)}; "
-            "only a newer precis knows it"
+            f"unknown architecture {architecture!r}, known are "
+            f"{', '.join(ARCHITECTURES)}; it needs a newer precis"
         )
     stack = fields.get("decoder_stack")
     try:
@@ -138,5 +137,5 @@ def read_config(architecture: str, fields: Mapping[str, Any]) -> Any:
         return ARCHITECTURES[architecture].config(**{**fields, **nested})
     except TypeError as error:
         raise ValueError(
-            f"a configuration of another version of precis: {error}"
+            f"the configuration is from another version of precis: {error}"
         ) from error

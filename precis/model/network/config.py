@@ -83,16 +83,15 @@ class StackConfig:
         elif self.width % self.heads:
             next_below = self.width // self.heads * self.heads
             raise UsageError(
-                "the width must be a multiple of the number of heads, but "
-                f"{self.width} is not one of {self.heads}; "
-                f"take {next_below or self.heads} or another number of heads"
+                f"the width {self.width} must be a multiple of the {self.heads} "
+                f"heads; use {next_below or self.heads}, or another number of heads"
             )
         if self.kv_heads and (
             self.heads % self.kv_heads or self.positions == "relative"
         ):
             raise UsageError(
-                f"kv_heads must divide heads, and {self.kv_heads} does not divide "
-                f"{self.heads}; relative positions have as many as heads"
+                f"heads ({self.heads}) must be a multiple of kv_heads "
+                f"({self.kv_heads}), and equal to it with relative positions"
             )
         for kind, name, width in (
             ("sinusoidal", "width", self.width),
@@ -108,9 +107,9 @@ class StackConfig:
             and not 2 <= buckets_per_direction < self.relative_distance
         ):
             raise UsageError(
-                "relative positions need at least 4 buckets, and a longest distance "
-                f"above half as many, not {self.relative_buckets} buckets and "
-                f"{self.relative_distance}"
+                "relative positions need at least 4 buckets, and a maximum distance "
+                f"above half the number of buckets, not {self.relative_buckets} "
+                f"buckets and {self.relative_distance}"
             )
 
     @property
@@ -154,8 +153,8 @@ class TransformerConfig(StackConfig):
         super().__post_init__()
         if self.pointer and not self.shared_embedding:
             raise UsageError(
-                "the pointer copies pieces of the source, so source and target need "
-                "one vocabulary; train with `pointer=False`"
+                "the pointer copies pieces of the source, so source and target must "
+                "share one vocabulary; train with `pointer=False`"
             )
         for name in ("width", "vocabulary_size") if self.shared_embedding else ():
             of_source, of_target = getattr(self, name), getattr(self.decoder, name)
@@ -218,8 +217,8 @@ class RecurrentConfig:
         _check_counts(self)
         if self.width % 2:
             raise UsageError(
-                "the width must be even, half of it for each direction of the "
-                f"encoder, not {self.width}"
+                "the width must be even, as each direction of the encoder takes half, "
+                f"not {self.width}"
             )
 
 

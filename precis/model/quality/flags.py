@@ -66,10 +66,10 @@ class FallbackConfig(Options):
     # default keeps the abstractive summary with its flags.
     fallback: str = flag(
         "none",
-        "what `summary` holds where the abstractive summary has one of "
-        "fallback_flags: none keeps it with its flags, "
-        "extractive takes the extractive one; always: the extractive one everywhere, "
-        "so that the abstractive ones are drafts",
+        "which text the column `summary` holds: none, the abstractive summary; "
+        "extractive, the extract instead of an abstractive summary with any of "
+        "fallback_flags; always, the extract in every row, so that abstractive "
+        "summaries are only drafts",
         choices=("none", "extractive", "always"),
         is_common=True,
         writers=tuple(Writer),
@@ -77,28 +77,29 @@ class FallbackConfig(Options):
     fallback_flags: str = setting(
         "empty,repeated,unsupported_number,unsupported_date,unsupported_name,"
         "lost_attribution,doubtful_line",
-        "flags of abstractive summaries that fallback extractive does not let through, "
-        f"of {', '.join(_ABSTRACTIVE_FLAGS)}",
+        "quality flags for which `fallback=extractive` replaces an abstractive "
+        f"summary: any of {', '.join(_ABSTRACTIVE_FLAGS)}",
         takes_list=True,
         writers=tuple(Writer),
     )
     min_mean_log_prob: float = setting(
         MIN_MEAN_LOG_PROB,
-        "below it, in nats for each token, a summary has the flag low_confidence",
+        "mean log-probability, in nats per token, below which a summary has the flag "
+        "low_confidence",
         writers=tuple(Writer),
     )
     min_confidence: float = flag(
         0.75,
-        "a summary with a written line that is less likely to be right has the flag "
-        "doubtful_line; for bundles of `precis train-summarizer`, which write no line "
-        f"below {MIN_TAKEN_CONFIDENCE} but sentences as they stand",
+        "line confidence below which a summary has the flag doubtful_line; for "
+        f"bundles of `precis train-summarizer`, which below {MIN_TAKEN_CONFIDENCE} "
+        "always use the sentence of the article",
         metavar="P",
         writers=(Writer.SUMMARIZER,),
     )
     min_source_words: int = flag(
         30,
-        "documents of fewer words are their own summary and are not given to a "
-        "network; 0 summarizes all",
+        "a document with fewer words becomes its own summary, without a network; 0 "
+        "summarizes all documents",
         metavar="WORDS",
         least=0,
         zero="summarizes all documents",
@@ -109,17 +110,17 @@ class FallbackConfig(Options):
         for name in self.fallback_flag_names:
             if name not in _ABSTRACTIVE_FLAGS:
                 raise UsageError(
-                    "fallback_flags: abstractive summaries have no flag "
-                    f"{name!r}; theirs are {', '.join(_ABSTRACTIVE_FLAGS)}"
+                    f"fallback_flags: {name!r} is not a flag of abstractive "
+                    f"summaries; their flags are {', '.join(_ABSTRACTIVE_FLAGS)}"
                 )
         if self.fallback == "extractive" and not self.fallback_flag_names:
             raise UsageError(
-                "`fallback=extractive` needs at least one of fallback_flags to act "
-                "on; name one, or take `fallback=none`"
+                "`fallback=extractive` needs at least one flag in fallback_flags; "
+                "name one, or use `fallback=none`"
             )
         if not 0 <= self.min_confidence <= 1:
             raise UsageError(
-                f"`min_confidence=` is a probability from 0 to 1, not "
+                "`min_confidence=` must be a probability from 0 to 1, not "
                 f"{self.min_confidence:g}"
             )
 

@@ -128,8 +128,8 @@ class DatasetInfo:
         """
         if split not in self.splits:
             raise UsageError(
-                f"there is no split {split!r} in these records; "
-                f"they have {', '.join(sorted(self.splits))}"
+                f"these records have no split {split!r}; their splits are "
+                f"{', '.join(sorted(self.splits))}"
             )
         return sum(shard.records for shard in self.splits[split])
 
@@ -231,8 +231,8 @@ def load_dataset(folder: str) -> DatasetInfo:
     path = files.join(folder, DATASET_FILE)
     if not files.exists(path):
         raise UsageError(
-            f"{folder}: there are no records here (no {DATASET_FILE}); "
-            "name the folder that `precis prepare` wrote"
+            f"{folder}: not a folder of records (no {DATASET_FILE}); name the "
+            "`output=` of `precis prepare`"
         )
     way_out = f"{_AGAIN}, which repairs it"
     fields = {"format_version": int}
@@ -243,8 +243,8 @@ def load_dataset(folder: str) -> DatasetInfo:
     with files.naming_damage(path, way_out=way_out):
         if content["format_version"] != FORMAT_VERSION:
             raise ValueError(
-                f"format_version is {content['format_version']} "
-                f"and this precis reads {FORMAT_VERSION}"
+                f"format_version is {content['format_version']}, but this precis "
+                f"reads {FORMAT_VERSION}"
             )
         info = DatasetInfo.from_json(content)
     open_tokenizers(folder, content, way_out=f"restore that folder or {way_out}")
@@ -259,6 +259,6 @@ def require_oracle(info: DatasetInfo, folder: str) -> None:
     """
     if "oracle" not in info.features:
         raise UsageError(
-            f"{folder}: these records hold no oracle labels; "
-            "prepare them with `oracle_sentences=5`"
+            f"{folder}: these records have no oracle labels; prepare them with "
+            "`oracle_sentences=5`"
         )

@@ -79,7 +79,8 @@ def read_frames(file: IO[bytes], *, name: str = "records") -> Iterator[bytes]:
 
     def error(what: str) -> DataError:
         return DataError(
-            f"{name}: {what.format(position)}; write it again with `precis prepare`"
+            f"{name}: {what.format(position)}; run the same `precis prepare` command "
+            "again"
         )
 
     while head := file.read(12):
@@ -210,7 +211,7 @@ def _varints(values: np.ndarray) -> bytes:
     """
     values = np.asarray(values)
     if values.min() < 0:
-        raise ValueError(f"a token id is not negative, this one is {values.min()}")
+        raise ValueError(f"token ids must not be negative, but one is {values.min()}")
     width = max(1, -(-int(values.max()).bit_length() // 7))
     encoded = np.empty((len(values), width), np.uint8)
     is_used = np.ones((len(values), width), bool)

@@ -25,9 +25,7 @@ CANDIDATE_BLOCK = 64
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SearchConfig(Options):
-    """Abstractive decoding; what an imported bundle sets itself comes before these
-    defaults
-    """
+    """Abstractive decoding; an imported bundle may set other defaults"""
 
     beam_width: int = flag(
         4,
@@ -38,7 +36,7 @@ class SearchConfig(Options):
     )
     n_best: int = flag(
         1,
-        "summaries kept for each document, best first",
+        "candidates kept for each document, best first",
         metavar="SUMMARIES",
         affects=SEARCH,
     )
@@ -51,71 +49,73 @@ class SearchConfig(Options):
     )
     length_penalty_form: str = setting(
         "wu",
-        "what the log-probability of a summary of n pieces is divided by: wu ((5 + n) "
-        "/ 6)^alpha (Wu et al. 2016), average n^alpha, none 1",
+        "divisor of the log-probability of a summary of n pieces: wu, ((5 + n) / "
+        "6)^alpha (Wu et al. 2016); average, n^alpha; none, 1",
         choices=LENGTH_PENALTIES,
         affects=SEARCH,
     )
     min_summary_tokens: int = setting(
         0,
-        "pieces before the end is allowed; as many as max_summary_tokens, it never is",
+        "minimum number of pieces of a summary; if it equals max_summary_tokens, "
+        "every summary is cut off there",
         affects=SEARCH,
     )
     max_summary_tokens: int = flag(
         128,
-        "pieces after which a summary is cut",
+        "maximum number of pieces of a summary, which is cut off there",
         metavar="TOKENS",
         affects=SEARCH,
         writers=tuple(Writer),
     )
     no_repeat_ngram: int = setting(
         3,
-        "no sequence of this many pieces occurs twice in a summary; 0 allows all",
+        "a sequence of this many pieces occurs only once in a summary; 0 allows "
+        "repetition",
         affects=SEARCH,
         least=0,
         zero="turns it off",
     )
     repetition_penalty: float = setting(
         1.0,
-        "log-probabilities of pieces that were written are multiplied by this (Keskar "
-        "et al. 2019)",
+        "factor for the log-probabilities of pieces already in the summary (Keskar et "
+        "al. 2019)",
         affects=SEARCH,
     )
     repetition_penalty_form: str = setting(
         "log_probs",
-        "what the repetition penalty multiplies: log_probs, or logits, which it "
-        "divides where they are positive",
+        "what the repetition penalty applies to: log_probs, which it multiplies, or "
+        "logits, which it divides if positive and else multiplies",
         choices=("log_probs", "logits"),
         affects=SEARCH,
     )
     early_stopping: str = setting(
         "never",
-        "when a document is done: never before no hypothesis can still win; first_k "
-        "once beam_width have finished; bound once the best live one, ended now, would "
-        "not win",
+        "when to stop: never, when no live hypothesis can still win; first_k, when "
+        "beam_width hypotheses have finished; bound, when the best live one would not "
+        "win if it ended now",
         choices=EARLY_STOPPING,
         affects=SEARCH,
     )
     unfinished: str = setting(
         "last",
-        "summaries cut at the maximum length: last behind all finished ones, compete "
-        "by score alone",
+        "rank of summaries cut off at the maximum length: last, after all finished "
+        "ones; compete, by score like finished ones",
         choices=("last", "compete"),
         affects=SEARCH,
     )
     supported: str = flag(
         "",
-        "facts that are written only as the source has them, with commas between "
-        "them: numbers, with dates, and names",
+        "facts that may be written only as the article has them, separated by commas: "
+        "numbers, which include dates, and names",
         metavar="FACTS,...",
         takes_list=True,
         affects=SEARCH,
     )
     common_pieces: int = setting(
         0,
-        "pieces that a summary may hold beside single characters and the pieces of its "
-        "source: the first of the vocabulary, which are the most common of one that "
-        "`precis prepare` has learned; fewer are faster; 0 is all",
+        "number of pieces that any summary may use, from the start of the vocabulary, "
+        "which `precis prepare` sorts by frequency; single characters and the pieces "
+        "of the source are always allowed; fewer are faster; 0 allows all",
         affects=SEARCH,
         least=0,
         zero="turns it off",
@@ -127,14 +127,14 @@ class SearchConfig(Options):
             raise UsageError(f"`beam_width=` must be at least 1, not {self.beam_width}")
         if not 1 <= self.n_best <= self.beam_width:
             raise UsageError(
-                f"`n_best=` must lie between 1 and `beam_width=` ({self.beam_width}), "
-                f"not be {self.n_best}; widen the beam or ask for fewer"
+                f"`n_best=` must be from 1 to `beam_width=` ({self.beam_width}), not "
+                f"{self.n_best}; lower it or raise `beam_width=`"
             )
         if not 0 <= self.min_summary_tokens <= self.max_summary_tokens > 0:
             raise UsageError(
-                f"min_summary_tokens ({self.min_summary_tokens}) must be at least 0 "
-                f"and at most `max_summary_tokens=` ({self.max_summary_tokens}), which "
-                "is 1 or more"
+                f"min_summary_tokens ({self.min_summary_tokens}) must be from 0 to "
+                f"`max_summary_tokens=` ({self.max_summary_tokens}), which must be at "
+                "least 1"
             )
         if self.repetition_penalty <= 0:
             raise UsageError(
@@ -144,8 +144,8 @@ class SearchConfig(Options):
         for name in self.copied_kinds:
             if name not in (NUMBERS, NAMES):
                 raise UsageError(
-                    f"`supported=`: there are no facts {name!r}; there are "
-                    f"{NUMBERS} and {NAMES}"
+                    f"`supported=`: unknown facts {name!r}; use {NUMBERS}, {NAMES} or "
+                    "both"
                 )
 
     @property
@@ -194,8 +194,8 @@ def check_vocabularies(config: SearchConfig, *, has_one_vocabulary: bool) -> Non
     name = "common_pieces" if config.common_pieces else "`supported=`"
     if (config.common_pieces or config.copied_kinds) and not has_one_vocabulary:
         raise UsageError(
-            f"{name} compares the pieces of summary and source, and this network has a "
-            "vocabulary for each; leave it out"
+            f"{name} needs one vocabulary for source and summary, but this network "
+            "has two; leave it out"
         )
 
 

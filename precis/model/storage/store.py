@@ -128,8 +128,8 @@ class ObjectStore:
         if info.get("contentEncoding") == "gzip":
             raise OSError(
                 errno.EINVAL,
-                "it is stored with Content-Encoding: gzip, so that its length is not "
-                "known; store it as a file that ends in .gz, without that setting",
+                "it is stored with Content-Encoding: gzip, so its length is unknown; "
+                "store it as a .gz file without that setting",
                 self._path(name),
             )
         return io.BufferedReader(_ObjectReader(self, name, info["size"]), _READ_BYTES)
@@ -216,8 +216,8 @@ class _ObjectReader(io.RawIOBase):
         if len(content) != stop - self._position:
             raise OSError(
                 errno.EIO,
-                f"{len(content):,} bytes came of {stop - self._position:,}; it was "
-                "replaced while it was read",
+                f"{len(content):,} bytes arrived of {stop - self._position:,}; it was "
+                "replaced during reading",
                 self._store._path(self._object),
             )
         buffer[: len(content)] = content
@@ -228,12 +228,12 @@ class _ObjectReader(io.RawIOBase):
 def describe_failure(error: Exception, path: str) -> OSError:
     """Turns the error of a request into one line: object, reason and way out."""
     if isinstance(error, FileExistsError):
-        return FileExistsError(errno.EEXIST, "it exists already", path)
+        return FileExistsError(errno.EEXIST, "it already exists", path)
     if isinstance(error, FileNotFoundError):
         bucket = path.partition("://")[2].partition("/")[0]
         return FileNotFoundError(
             errno.ENOENT,
-            f"there is no such object, or no bucket {bucket}; check the name, or "
+            f"there is no such object, or no bucket {bucket}; check the name or "
             "create the bucket",
             path,
         )
@@ -248,8 +248,8 @@ def describe_failure(error: Exception, path: str) -> OSError:
     ):
         return PermissionError(
             errno.EACCES,
-            f"no permission ({reason}); name credentials that may read and write "
-            "there, as docs/ENGINES.md says",
+            f"no permission ({reason}); use credentials that may read and write "
+            "there, see docs/ENGINES.md",
             path,
         )
     return OSError(

@@ -100,8 +100,8 @@ def open_tokenizers(
     ):
         if tokenizer.fingerprint != expected:
             raise DataError(
-                f"{files.join(folder, name)}: not the tokenizer that the description "
-                f"of {folder} names; {way_out}"
+                f"{files.join(folder, name)}: not the tokenizer that {folder} was "
+                f"made with; {way_out}"
             )
     return tokenizers
 

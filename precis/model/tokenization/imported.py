@@ -191,7 +191,7 @@ class ImportedTokenizer:
         with files.naming_damage(path, way_out=way_out):
             if version != FORMAT_VERSION:
                 raise ValueError(
-                    f"format_version is {version} and this precis reads "
+                    f"format_version is {version}, but this precis reads "
                     f"{FORMAT_VERSION}"
                 )
             return cls(json.dumps(definition))
@@ -216,8 +216,8 @@ def read_tokenizer(folder: str, config: Mapping[str, Any]) -> ImportedTokenizer:
     path = files.join(folder, TOKENIZER_FILE)
     if not files.exists(path):
         raise UsageError(
-            f"{folder}: there is no tokenizer, no {TOKENIZER_FILE}; download it into "
-            "the folder, or make it once of an older tokenizer there: transformers' "
+            f"{folder}: there is no {TOKENIZER_FILE}; download it into the folder, or "
+            "create it from an older tokenizer there: transformers' "
             "AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR)"
         )
     with files.naming_damage(path, way_out="download the tokenizer again"):
@@ -227,8 +227,8 @@ def read_tokenizer(folder: str, config: Mapping[str, Any]) -> ImportedTokenizer:
         size = tokenizer.vocabulary_size
     if size > config["vocab_size"]:
         raise DataError(
-            f"{path}: {size} tokens, and the network knows {config['vocab_size']}; "
-            "take the network's own tokenizer"
+            f"{path}: {size} tokens, but the network has {config['vocab_size']}; use "
+            "the network's own tokenizer"
         )
     return tokenizer
 

@@ -49,10 +49,12 @@ def prompt_parts(chat: Mapping[str, Any], instruction: str) -> tuple[str, str]:
             enable_thinking=False,
         )
     except (TemplateError, TypeError, ArithmeticError, ValueError) as error:
-        raise ValueError(f"the chat template: {error}") from error
+        raise ValueError(f"the chat template cannot be used: {error}") from error
     parts = text.split(_ARTICLE)
     if len(parts) != 2:
-        raise ValueError(f"the chat template writes a message {len(parts) - 1} times")
+        raise ValueError(
+            f"the chat template writes a message {len(parts) - 1} times instead of once"
+        )
     return parts[0], parts[1]
 
 

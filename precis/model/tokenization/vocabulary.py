@@ -105,8 +105,8 @@ def learn(
     base = [*RESERVED_TOKENS, SPACE, SPACE + LINE_BREAK, *_forms(letters)]
     if size < len(base):
         raise UsageError(
-            f"a vocabulary of {size} pieces cannot hold the reserved tokens and ASCII; "
-            f"ask for at least {len(base)}"
+            f"a vocabulary of {size} pieces has no room for the reserved tokens and "
+            f"ASCII; use at least {len(base)}"
         )
     # At most a quarter of the vocabulary is for characters, in two forms each, so that
     # there is room for words even if a corpus has many scripts.

@@ -84,12 +84,12 @@ class Tokenizer:
         self.vocabulary = tuple(vocabulary)
         self.lower_case = lower_case
         if self.vocabulary[: len(RESERVED_TOKENS)] != RESERVED_TOKENS:
-            raise ValueError(f"it does not begin with {' '.join(RESERVED_TOKENS)}")
+            raise ValueError(f"its first lines are not {' '.join(RESERVED_TOKENS)}")
         for piece, count in Counter(self.vocabulary).items():
             if count > 1 or not piece or "\n" in piece:
                 raise ValueError(
-                    f"it holds {piece!r} {count} times; a piece is a line of text that "
-                    "is not empty, once"
+                    f"it holds {piece!r} {count} times; every piece must be on one "
+                    "line, once, and not empty"
                 )
 
     @property
@@ -181,7 +181,7 @@ class Tokenizer:
         with files.naming_damage(path, way_out=_WAY_OUT):
             content = files.read_bytes(path)
             if hashlib.sha256(content).hexdigest() != settings["vocabulary_sha256"]:
-                raise ValueError(f"its sha256 is not that in {SETTINGS_FILE} beside it")
+                raise ValueError(f"its sha256 differs from the one in {SETTINGS_FILE}")
             pieces = content.decode().split("\n")[:-1]
             return cls(pieces, lower_case=settings["lower_case"])
 
@@ -301,7 +301,7 @@ def _read_settings(path: str) -> dict[str, Any]:
         if settings.get(name) != expected:
             # Checkpoints of other projects have a file of this name too.
             raise DataError(
-                f"{path}: {name} is {settings.get(name)!r} and must be {expected!r}; "
+                f"{path}: {name} is {settings.get(name)!r}, but must be {expected!r}; "
                 "use the precis version that wrote it, or import a checkpoint with "
                 "`precis import`"
             )

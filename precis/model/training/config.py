@@ -26,22 +26,22 @@ class TrainingConfig(Options):
     )
     batch_tokens: int = flag(
         8_192,
-        "padded source and target tokens of one step, over all replicas",
+        "source and target tokens per step, padding included, over all replicas",
         metavar="TOKENS",
         is_common=True,
         least=1,
     )
     accumulate: int = flag(
         1,
-        "parts that each batch is split into, one after the other, to save memory; "
-        "only dropout differs",
+        "split each batch into this many parts, computed one after the other, to save "
+        "memory; only dropout differs",
         metavar="PARTS",
         least=1,
     )
     learning_rate: float = flag(
         0.0,
-        "the highest learning rate, reached at the end of the warm-up; "
-        "0 takes D^-0.5 warmup^-0.5 (Vaswani et al. 2017)",
+        "highest learning rate, reached at the end of the warm-up; 0 sets D^-0.5 "
+        "warmup^-0.5 (Vaswani et al. 2017)",
         metavar="RATE",
         is_common=True,
         default_text="D^-0.5 warmup^-0.5",
@@ -49,34 +49,36 @@ class TrainingConfig(Options):
     )
     warmup_steps: int = flag(
         4_000,
-        "steps of linear warm-up; after them the rate falls by `schedule=`",
+        "steps of linear warm-up, after which the rate falls according to `schedule=`",
         metavar="STEPS",
         is_common=True,
         least=1,
     )
     schedule: str = flag(
         INVERSE_SQUARE_ROOT,
-        "how the rate falls: inverse_sqrt with the inverse square root of the step, "
-        "so that a training may go on with more steps, linear to 0 at the last of "
-        "`steps=`, which learns more in a short training",
+        "how the learning rate falls: inverse_sqrt, with the inverse square root of "
+        "the step, which lets you continue with more steps; linear, to 0 at the last "
+        "of `steps=`, which learns more in a short training",
         choices=SCHEDULES,
     )
     epochs: int = flag(
         0,
-        "passes through the records, instead of a number of steps, "
-        "each with a checkpoint at its end; 0 counts steps",
+        "number of passes through the records, with a checkpoint after each; 0 trains "
+        "for `steps=` instead",
         metavar="EPOCHS",
         is_common=True,
-        default_text="as `steps=` says",
+        default_text="use `steps=`",
         least=0,
     )
-    freeze_encoder: bool = flag(False, "leave the encoder as it is")
+    freeze_encoder: bool = flag(False, "do not train the encoder")
     label_smoothing: float = flag(
-        0.1, "share of the target probability spread over all tokens", metavar="SHARE"
+        0.1,
+        ("share of the target probability that is spread evenly over all tokens"),
+        metavar="SHARE",
     )
     clip_norm: float = setting(
         1.0,
-        "gradients with a larger global norm are scaled down to it; 0 never",
+        "scale gradients with a larger global norm down to this norm; 0 never scales",
         least=0,
     )
     precision: str = flag(
@@ -87,7 +89,7 @@ class TrainingConfig(Options):
     )
     strategy: str = flag(
         "auto",
-        "where to train: auto takes a TPU, else all GPUs, else this processor",
+        "where to train; auto: a TPU, else all GPUs, else the CPU",
         choices=STRATEGIES,
         is_common=True,
     )
@@ -97,12 +99,13 @@ class TrainingConfig(Options):
     checkpoint_steps: int = flag(
         500, "steps between checkpoints", metavar="STEPS", least=1
     )
-    keep_checkpoints: int = setting(3, "checkpoints kept, besides the best", least=1)
+    keep_checkpoints: int = setting(3, "checkpoints to keep, besides the best", least=1)
     patience: int = flag(
         0,
-        "end when so many validations in a row found no better ROUGE-2; 0 goes on",
+        "stop after this many validations in a row without a better ROUGE-2; 0 never "
+        "stops early",
         metavar="VALIDATIONS",
-        default_text="no early end",
+        default_text="never stop early",
         least=0,
     )
     validation_steps: int = flag(
@@ -114,7 +117,7 @@ class TrainingConfig(Options):
     )
     validation_documents: int = setting(
         200,
-        "documents of the validation split that are scored, from its beginning",
+        "score the first N documents of the validation split",
         least=1,
     )
 
@@ -123,23 +126,23 @@ class TrainingConfig(Options):
         check_seed(self.seed)
         if self.patience and not self.validation_steps:
             raise UsageError(
-                "`patience=` counts validations, and `validation_steps=0` makes none; "
-                "set it to a number of steps"
+                "`patience=` counts validations, but `validation_steps=0` turns them "
+                "off; set `validation_steps=` above 0"
             )
         if self.schedule == LINEAR and self.epochs:
             raise UsageError(
-                "`schedule=linear` falls to 0 at the last of `steps=`, and `epochs=` "
-                "counts no steps; leave one of them out"
+                "`schedule=linear` needs `steps=`, which `epochs=` replaces; leave "
+                "out one of them"
             )
         if self.schedule == LINEAR and self.warmup_steps >= self.steps:
             raise UsageError(
                 f"`schedule=linear`: `warmup_steps={self.warmup_steps}` must be below "
-                f"`steps={self.steps}`, so that the rate can fall"
+                f"`steps={self.steps}`, or the rate cannot fall"
             )
         if not 0 <= self.label_smoothing < 1:
             raise UsageError(
-                "`label_smoothing=` is a share from 0 to below 1, "
-                f"not {self.label_smoothing}"
+                "`label_smoothing=` must be a share from 0 to below 1, not "
+                f"{self.label_smoothing}"
             )
 
 
@@ -149,8 +152,8 @@ class ExtractiveTraining(Options):
 
     encoder: str = flag(
         "",
-        "bundle whose encoder reads the sentences, of `precis import` or "
-        "`precis train`; without one features alone decide",
+        "bundle of `precis import` or `precis train` whose encoder reads the "
+        "sentences; without it the selector uses only features",
         place=BUNDLE,
         is_common=True,
     )
@@ -164,33 +167,33 @@ class ExtractiveTraining(Options):
     )
     window_sentences: int = setting(
         48,
-        "sentences of an article that are read together; training reads the first so "
-        "many, a longer article is scored in windows",
+        "sentences of an article that are read together; training reads only the "
+        "first N, and longer articles are scored in windows",
         least=1,
     )
-    batch_documents: int = setting(64, "articles of one step", least=1)
+    batch_documents: int = setting(64, "articles per step", least=1)
     learning_rate: float = flag(
         0.002,
-        "the highest learning rate, reached after a tenth of the steps",
+        "highest learning rate, reached after a tenth of the steps",
         metavar="RATE",
         is_common=True,
     )
     dropout: float = flag(
         0.1,
-        "share of values set to zero while training",
+        "share of values set to zero during training",
         metavar="SHARE",
         is_common=True,
     )
     shuffled_share: float = flag(
         0.0,
-        "share of the training articles whose sentences are read in another order, so "
-        "that the network learns to see where a text does not begin with what matters",
+        "share of training articles whose sentences are shuffled, so that the network "
+        "learns from more than their position",
         metavar="SHARE",
     )
     importance_articles: int = flag(
         16_000,
-        "training articles, at most, from which the importance of words is learned at "
-        "the end; 0 learns none, and the best sentences are not chosen together",
+        "maximum number of training articles from which to learn the importance of "
+        "words; 0 learns none, so that sentences are chosen one by one",
         metavar="ARTICLES",
         least=0,
         zero="learns none",
@@ -207,7 +210,8 @@ class ExtractiveTraining(Options):
         check_seed(self.seed)
         if not 0 <= self.shuffled_share <= 1:
             raise UsageError(
-                f"`shuffled_share=` is a share from 0 to 1, not {self.shuffled_share}"
+                "`shuffled_share=` must be a share from 0 to 1, not "
+                f"{self.shuffled_share}"
             )
         if self.learning_rate <= 0:
             raise UsageError(

@@ -192,8 +192,8 @@ class GeneratorTraining(Training):
         if 2 * sum(map(rouge.reads, self._references)) < len(self._references):
             self.best_by = "loss"
             say(
-                "the best step is chosen by its loss: ROUGE reads a to z and 0 to 9, "
-                "and most highlights have other letters"
+                "the best step is chosen by its loss, as ROUGE reads only a to z and "
+                "0 to 9, but most highlights use other letters"
             )
         self._validation_batches = epoch_batches(
             [shards],
@@ -288,8 +288,8 @@ def build_trained(
     if training.freeze_encoder:
         if not network.encoder_parts():
             raise UsageError(
-                "`freeze_encoder=` is about an encoder, and this network has none of "
-                "its own; leave it out"
+                "`freeze_encoder=` does not apply, as this network has no separate "
+                "encoder; leave it out"
             )
         network.freeze_encoder()
     optimizer = make_optimizer(training, config.width)

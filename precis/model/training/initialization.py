@@ -65,8 +65,8 @@ def weights_of_bundle(
     contents = open_bundle(folder)
     if contents.chat is not None:
         raise UsageError(
-            f"`init_from={folder}`: a language model, which is told what to do and not "
-            "trained here; use it with `instruction=` of `precis summarize`"
+            f"`init_from={folder}`: a language model cannot be trained; use it with "
+            "`instruction=` of `precis summarize`"
         )
     for flag, own, of_records in (
         ("tokenizer", contents.tokenizer, tokenizers.target),
@@ -80,7 +80,7 @@ def weights_of_bundle(
     ):
         raise UsageError(
             f"`max_source_tokens={changes['max_source_tokens']}` is more than the "
-            f"{known} positions that {folder} has learned; set it to {known}"
+            f"{known} learned positions of {folder}; set it to {known} or less"
         )
     config: NetworkConfig = dataclasses.replace(contents.config, **changes)
     stored, decoding = open_stored(folder), None
@@ -145,8 +145,8 @@ def with_word_vectors(initial: InitialWeights, path: str) -> InitialWeights:
     """
     if not files.exists(path):
         raise UsageError(
-            f"`word_vectors={path}`: there is no such file; "
-            "name one in Word2Vec's text format"
+            f"`word_vectors={path}`: no such file; name a file in Word2Vec's text "
+            "format"
         )
     return dataclasses.replace(
         initial, word_vectors=path, identity={"word_vectors": files.sha256_file(path)}
@@ -209,7 +209,7 @@ def _check_vocabulary(
     if tokenizer.fingerprint != records.fingerprint:
         raise UsageError(
             f"{folder}: its vocabulary ({flag} {tokenizer.fingerprint[:12]}, "
-            f"{tokenizer.vocabulary_size} pieces) is not the records' "
-            f"({records.fingerprint[:12]}, {records.vocabulary_size} pieces); "
-            f"prepare the records with `{flag}={folder}`"
+            f"{tokenizer.vocabulary_size} pieces) differs from that of the records "
+            f"({records.fingerprint[:12]}, {records.vocabulary_size} pieces); prepare "
+            f"the records with `{flag}={folder}`"
         )

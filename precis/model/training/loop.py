@@ -131,7 +131,7 @@ def _run_epoch(
         if is_due:
             save_training(training)
         if ends:
-            raise Interrupted(f"the training is saved at step {step}")
+            raise Interrupted(f"the training was saved at step {step}")
         if is_last or (is_validation and _is_finished(training)):
             return
     _read_reports(training, pending, progress)
@@ -182,9 +182,9 @@ def _tell_time_left(training: Training, progress: Stage) -> None:
     steps = (progress.total or 0) - training.position.step
     seconds = (time.monotonic() - progress.began) / progress.measured * steps
     if seconds >= _SHORT_SECONDS:
-        less = "; less with fewer steps or records, or a smaller network"
+        less = "; use fewer steps or records, or a smaller network, to shorten it"
         less *= seconds > LONG_SECONDS
-        say(f"train: {about(seconds)} left for {steps:,} steps{less}")
+        say(f"train: {about(seconds)} left, for {steps:,} steps{less}")
 
 
 def _validate(training: Training) -> None:

@@ -77,9 +77,9 @@ def open_records(folders: Sequence[str]) -> RecordSets:
                 if expected == "none":
                     way_out = f"without `{flag}=`"
                 raise UsageError(
-                    f"{folder} and {folders[0]} cannot be mixed, as their token ids "
-                    f"mean different things ({flag} {actual[:12]} and "
-                    f"{expected[:12]}); prepare {folder} again {way_out}"
+                    f"{folder} and {folders[0]} cannot be combined, as their "
+                    f"tokenizers differ ({flag} {actual[:12]} and {expected[:12]}); "
+                    f"prepare {folder} again {way_out}"
                 )
     return RecordSets(tuple(folders), tuple(infos), load_tokenizers(folders[0]))
 
@@ -99,9 +99,9 @@ def check_shards(
     """
     if not sum(shard.records for shard in info.splits.get(split, ())):
         raise UsageError(
-            f"{folder} holds no records of the split {split!r}; prepare a larger "
-            "corpus, with a larger `validation_share=`, or one whose `split_field=` "
-            "names the splits, with another `output=`"
+            f"{folder} has no records of the split {split!r}; prepare again with "
+            "another `output=`, and a larger corpus, a larger `validation_share=` or "
+            "a `split_field=` that names the splits"
         )
     description = files.join(folder, DATASET_FILE)
     way_out = "run the same `precis prepare` command again, which repairs it"
@@ -109,7 +109,7 @@ def check_shards(
     for shard in info.splits[split]:
         path = origin = files.path_within(folder, shard.file, listed_in=description)
         if not files.exists(path):
-            raise DataError(f"{path}: the shard is missing; {way_out}")
+            raise DataError(f"{path}: missing; {way_out}")
         if not files.is_local(path):
             path = os.path.join(staging, shard.file)
             os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -117,8 +117,8 @@ def check_shards(
                 shutil.copyfileobj(source, target, 1 << 20)
         if files.sha256_file(path) != shard.sha256:
             raise DataError(
-                f"{origin}: the checksum differs from "
-                f"dataset.json's, so the shard is damaged; {way_out}"
+                f"{origin}: damaged, as its checksum differs from dataset.json; "
+                f"{way_out}"
             )
         paths.append(path)
     return paths

@@ -178,14 +178,14 @@ class SelectorTraining(Training):
         self.articles = self._read("train", texts=self.training.importance_articles)
         if not self.articles or not self.validated:
             raise DataError(
-                f"{self.records}: no article of a split has a sentence to learn "
+                f"{self.records}: a split has no article with a sentence to learn "
                 "from; prepare another corpus"
             )
         are_read = [reads(article.highlights) for article in self.validated]
         if 2 * sum(are_read) < len(are_read):
             raise DataError(
-                f"{self.records}: oracle labels follow from ROUGE, which reads a to z "
-                "and 0 to 9, and most highlights have other letters; summarize with a "
+                f"{self.records}: oracle labels need ROUGE, which reads only a to z "
+                "and 0 to 9, but most highlights use other letters; summarize with a "
                 "method that needs no training"
             )
 

@@ -31,8 +31,8 @@ LOSSES_FILE = "losses.jsonl"
 STATE_FILE = "state.json"
 TENSORS_FILE = "state.safetensors"
 # What settings stand for whose values are checksums.
-_LABELS = {"records": "the records", "start": "the first weights"}
-_WAY_OUT = "take another `output=`, or remove that folder to start anew"
+_LABELS = {"records": "the records", "start": "the initial weights"}
+_WAY_OUT = "use another `output=`, or remove that folder to start again"
 
 
 # The figures of a step: scalars by name, perhaps still on the device.
@@ -185,7 +185,7 @@ def restore_training(training: Training) -> None:
             training.position = position
             training.reports = _read_reports(training)
             return
-        say(f"the checkpoint {path} is damaged; going back to the one before")
+        say(f"the checkpoint {path} is damaged; continuing from the checkpoint before")
 
 
 def _read_reports(training: Training) -> list[dict[str, Any]]:
@@ -248,7 +248,7 @@ def _restore_checkpoint(training: Training, path: str) -> TrainingPosition | Non
     )
     if differences:
         raise UsageError(
-            f"{training.folder} belongs to a training of other settings: "
+            f"{training.folder} belongs to a training with other settings: "
             f"{differences}; {_WAY_OUT}"
         )
     # A process that is killed while it removes a checkpoint may leave only the state.

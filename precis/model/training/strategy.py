@@ -54,7 +54,7 @@ def _tpu_strategy() -> tf.distribute.Strategy:
     except (ValueError, OSError, tf.errors.OpError) as error:
         first_line = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise UsageError(
-            f"`strategy=tpu`: no TPU answers ({first_line}); "
-            "set TPU_NAME to its name or take `strategy=auto`"
+            f"`strategy=tpu`: no TPU answers ({first_line}); set TPU_NAME to its "
+            "name, or use `strategy=auto`"
         ) from error
     return tf.distribute.TPUStrategy(resolver)

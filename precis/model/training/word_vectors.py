@@ -60,15 +60,15 @@ def initial_table(
     }
     if not rows:
         raise DataError(
-            f"{path}: none of the {len(words)} words of the tokenizer is in it; "
-            "take vectors of the corpus's language"
+            f"{path}: it has none of the {len(words)} words of the tokenizer; use "
+            "vectors in the language of the corpus"
         )
     new_rows = np.stack(list(rows.values()))
     size = _root_mean_square(new_rows)
     if size == 0:
         raise DataError(
-            f"{path}: the vectors of all {len(rows)} words found are zero; "
-            "take another file"
+            f"{path}: the vectors of all {len(rows)} matching words are zero; use "
+            "another file"
         )
     new_table = np.array(table, "float32")
     new_table[list(rows)] = new_rows * (_root_mean_square(table) / size)
@@ -106,13 +106,12 @@ def read_vectors(
     file_width = int(header[2]) if header else sum(1 for _ in numbers)
     if not file_width:
         raise DataError(
-            f"{path}: it begins neither with two whole numbers "
-            "nor with a word and its numbers; take a file of word vectors, "
-            "decompressed"
+            f"{path}: it must begin with two whole numbers, or with a word and its "
+            "numbers; use a decompressed file of word vectors"
         )
     if file_width != width:
         raise UsageError(
-            f"{path}: its vectors have {file_width} numbers, and the embedding has "
+            f"{path}: its vectors have {file_width} numbers, but the embedding has "
             f"{width}; train with `width={file_width}`"
         )
     rows = 0
@@ -125,19 +124,19 @@ def read_vectors(
             # GloVe has a few words with spaces, but none that ends in a number.
             *before, end = word.split(b" ")
             if len(fields) < width or (before and _is_number(end)):
-                raise ValueError(f"it has not {width} numbers")
+                raise ValueError(f"it does not have {width} numbers")
             if word in words:
                 vectors.setdefault(words[word], _read_numbers(fields))
         except ValueError as error:
             raise DataError(
                 f"{path}: line {number} is not a word and {width} finite numbers; "
-                "download it again, or correct it; save a binary file as text with "
+                "correct it or download it again; save a binary file as text with "
                 "gensim"
             ) from error
     if header and rows != int(header[1]):
         raise DataError(
-            f"{path}: it holds {rows} words, and its header says {int(header[1])}; "
-            "download it again, or correct the header"
+            f"{path}: it holds {rows} words, but its header says {int(header[1])}; "
+            "download it again or correct the header"
         )
     return vectors
 

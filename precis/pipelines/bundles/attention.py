@@ -62,7 +62,7 @@ def attention(**flags: Any) -> AttentionResult:
     bundle = open_bundle(options.bundle)
     if bundle.chat is not None:
         raise UsageError(
-            f"{options.bundle}: a language model, whose attention is not drawn; name "
+            f"{options.bundle}: attention of a language model cannot be drawn; name "
             "an encoder-decoder"
         )
     check_prefix(options.task_prefix, bundle)
@@ -107,7 +107,7 @@ def _read_summary(options: AttentionOptions, article: Article) -> str:
     )
     if not row["abstractive_summary"]:
         raise UsageError(
-            f"--text {options.text}: the network wrote no summary; give one with "
-            "--summary"
+            f"--text {options.text}: the network wrote no summary; give a summary "
+            "with --summary"
         )
     return str(row["abstractive_summary"])

@@ -86,8 +86,8 @@ def export(**flags: Any) -> dict[str, Any]:
     contents = open_bundle(options.bundle)
     if contents.source_tokenizer is not contents.tokenizer:
         raise UsageError(
-            f"{options.bundle}: its sources have a tokenizer of their own, and a "
-            "checkpoint of transformers has one; use `precis summarize`"
+            f"{options.bundle}: it has a separate tokenizer for sources, but a "
+            "checkpoint of transformers has only one tokenizer; use `precis summarize`"
         )
     special = special_tokens(contents.tokenizer, contents.special)
     provenance = open_stored(options.bundle).manifest["provenance"]
@@ -141,8 +141,8 @@ def _check_folder(output: str) -> None:
     ]
     if others and MANIFEST_FILE not in others:
         raise UsageError(
-            f"{output} holds {others[0]} and is no export; name another --output, or "
-            "remove that folder"
+            f"{output} holds {others[0]} and is not an export; name another --output, "
+            "or remove that folder"
         )
     files.remove_leftovers(output)
 

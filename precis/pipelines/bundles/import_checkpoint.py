@@ -75,8 +75,8 @@ def _import_folder(folder: str, output: str, options: ImportOptions) -> str:
     """Turns a folder into a bundle; `options` has the checkpoint's name."""
     if os.path.realpath(folder) == os.path.realpath(output):
         raise UsageError(
-            f"--output {output} is the checkpoint itself, whose files the bundle would "
-            "replace; name another folder"
+            f"--output {output} is the checkpoint itself, whose files would be "
+            "overwritten; name another folder"
         )
     settings = read_settings(folder)
     family = FAMILIES[settings["model_type"]]
@@ -97,9 +97,10 @@ def _import_folder(folder: str, output: str, options: ImportOptions) -> str:
         search = checkpoint.decoding
         if search and search.max_summary_tokens <= DEFAULT_NEW_TOKENS:
             say(
-                f"{options.checkpoint}: a summary has at most "
+                f"{options.checkpoint}: summaries have at most "
                 f"{search.max_summary_tokens} tokens, as with `generate` of "
-                "transformers; --max_summary_tokens of `precis summarize` allows more"
+                "transformers; to allow more use --max_summary_tokens of `precis "
+                "summarize`"
             )
         provenance = {
             "command": "import",

@@ -17,11 +17,10 @@ MEAN_OF_HEADS = "mean"
 # The flag with the task prefix of a network that has several tasks.
 _PREFIX: dict[str, Any] = {
     "default": "",
-    "text": "text before each article that says what to write of it; the bundle's own "
-    "if it has one",
+    "text": "text before each article that tells the network what to write",
     "metavar": "TEXT",
     "is_common": True,
-    "default_text": "the bundle's",
+    "default_text": "from the bundle",
 }
 
 
@@ -30,9 +29,9 @@ class ImportOptions(Options):
     """Checkpoint"""
 
     checkpoint: str = required(
-        "BART, PEGASUS, T5, T5Gemma 2, Llama, Qwen, ModernBERT or BERT-type encoder: "
-        "its name on the Hugging Face hub, as hf://facebook/bart-large-cnn, or a "
-        "folder in that layout",
+        "BART, PEGASUS, T5, T5Gemma 2, Llama, Qwen, ModernBERT or BERT-like encoder: "
+        "its name on the Hugging Face hub, such as hf://facebook/bart-large-cnn, or a "
+        "folder in the same layout",
         is_positional=True,
         metavar="DIR",
         is_common=True,
@@ -40,15 +39,15 @@ class ImportOptions(Options):
     )
     output: str = flag(
         "",
-        "folder for the bundle; a model of the hub needs none, and is then imported "
-        "into the cache, where its name stands for it",
+        "folder for the bundle; if empty, a model of the hub is imported into the "
+        "cache and used by its name",
         is_common=True,
         place=OUTPUT,
     )
     max_source_tokens: int = flag(
         0,
-        "longest source the network reads; 0 takes the checkpoint's limit, and where "
-        "positions are learned that is the largest",
+        "maximum number of tokens that the network reads of a source; 0 uses the "
+        "limit of the checkpoint, which learned positions cannot exceed",
         metavar="TOKENS",
         is_common=True,
         default_text="the checkpoint's limit",
@@ -93,25 +92,25 @@ class AttentionOptions(Options):
         place=LOCAL,
     )
     output: str = required(
-        "file for the picture, a PNG", metavar="FILE", is_common=True, place=OUTPUT
+        "PNG file for the picture", metavar="FILE", is_common=True, place=OUTPUT
     )
     summary: str = flag(
         "",
-        "file with a summary to read as if it were being written; without it the "
-        "network writes its own",
+        "file with a summary whose attention is drawn; without it the network writes "
+        "a summary",
         is_common=True,
         place=LOCAL,
     )
     block: str = flag(
         "cross",
-        "encoder reads the source, self what was written, cross the source; copy is "
-        "the pointer",
+        "which attention to draw: encoder, of the source to itself; self, of the "
+        "summary to itself; cross, of the summary to the source; copy, the pointer",
         choices=BLOCKS,
         is_common=True,
     )
     layer: int = flag(
         0,
-        "from 1 at the bottom; 0 is the last",
+        "layer, counted from 1 at the bottom; 0 is the last",
         metavar="N",
         is_common=True,
         default_text="the last",
@@ -119,13 +118,15 @@ class AttentionOptions(Options):
     )
     heads: str = flag(
         MEAN_OF_HEADS,
-        "mean draws the mean of all heads, all one map a head; copy has one map",
+        "mean draws the mean of all heads, all draws one map per head; copy has only "
+        "one map",
         choices=(MEAN_OF_HEADS, "all"),
         is_common=True,
     )
     columns: int = flag(
         60,
-        "tokens across, at most: those that are read most; 0 draws all",
+        "maximum number of tokens in the columns, those with the most attention; 0 "
+        "draws all",
         metavar="WORDS",
         is_common=True,
         least=0,

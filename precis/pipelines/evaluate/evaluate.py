@@ -165,7 +165,7 @@ class ScoreWorker(TaskWorker):
 def output_folder(options: EvaluateOptions) -> str:
     """The output folder of the evaluation."""
     if not options.output and is_pattern(options.input):
-        raise UsageError("--output is needed where --input is a pattern of files")
+        raise UsageError("--output is required if --input is a pattern of files")
     folder = default_output(options.input)
     if options.group_references:
         folder = files.join(folder, GROUPS_FOLDER)
@@ -186,8 +186,8 @@ def check_baseline(baseline: str, ranges: Iterable[RowRange]) -> None:
         if baseline_system(baseline) in systems - {REFERENCE}:
             return
     known = sorted(systems - {REFERENCE})
-    way_out = suggestion(baseline, known) or f"there are {', '.join(known) or 'none'}"
-    raise UsageError(f"--baseline: there is no system {baseline!r}; {way_out}")
+    way_out = suggestion(baseline, known) or f"use one of {', '.join(known) or 'none'}"
+    raise UsageError(f"--baseline: unknown system {baseline!r}; {way_out}")
 
 
 def publish(
@@ -212,14 +212,13 @@ def publish(
         if missing:
             given, other, *_ = (each["first"] for each in missing.values())
             raise UsageError(
-                f"no group of {options.input} has a reference: its groups begin with "
-                f"{given}, those of --group_references {options.group_references} with "
-                f"{other}; write the same group_id there"
+                f"no group of {options.input} has a reference: its first groups are "
+                f"{given}, but --group_references {options.group_references} has "
+                f"{other}; use the same group_id in both"
             )
         raise UsageError(
-            f"no row of {options.input} has a reference summary; run "
-            "`precis summarize` on a corpus with highlights (name their field with "
-            "--highlights_field)"
+            f"no row of {options.input} has a reference; run `precis summarize` on a "
+            "corpus with highlights, and name their field with --highlights_field"
         )
     result = combine(scores, options) | ({"groups": missing} if missing else {})
     files.write_bytes(files.join(folder, "rouge.md"), as_markdown(result).encode())

@@ -361,32 +361,30 @@ def notes(result: Mapping[str, Any]) -> list[str]:
     lines = [
         f"{result['variant']}; x100, {100 * result['confidence']:g} % intervals "
         f"from {result['resamples']} bootstrap samples",
-        f"{rouge.MEASURES['rougeL']}: each text as one sequence of words; "
-        "what papers on news call ROUGE-L is ROUGE-Lsum",
+        f"{rouge.MEASURES['rougeL']}: each text as one sequence of words; ROUGE-L in "
+        "papers on news is ROUGE-Lsum here",
     ]
     if unread := result["rows_in_other_alphabets"]:
         lines.append(
             f"warning: {unread} of {result['rows_scored']} references are not scored: "
-            "ROUGE reads a to z and 0 to 9, and most of their letters are others"
+            "ROUGE reads only a to z and 0 to 9, but most of their letters are others"
         )
     if result["differences"]:
         lines.append(
-            "*: the interval of the paired bootstrap, with the same rows drawn for "
-            "both systems, does not touch zero"
+            "*: significant: the interval of the paired bootstrap, which draws the "
+            "same rows for both systems, excludes zero"
         )
     if any(system["method"] == ORACLE for system in result["systems"]):
         lines.append(
-            "oracle: an upper bound, whose sentences were chosen with the reference at "
-            "hand"
+            "oracle: an upper bound, with sentences chosen to match the reference"
         )
     if result["measures"]:
         lines += [
-            "novel bigrams: pairs of words that the article does not have; repeated "
-            "trigrams: written before in the same text; both are means over the rows",
-            "facts of the reference: share of the rows whose numbers, dates and names "
-            "all stand in the reference",
-            "flags: share of the rows that have one; "
-            "a flag that no row has is left out",
+            "novel bigrams: pairs of words that are not in the article; repeated "
+            "trigrams: occur earlier in the same text; both are means over the rows",
+            "facts of the reference: share of rows whose numbers, dates and names are "
+            "all in the reference too",
+            "flags: share of rows with the flag; flags of no row are left out",
         ]
     if result["expected"] and result["expected"]["rank_correlation"] is not None:
         correlation = result["expected"]["rank_correlation"]
@@ -399,15 +397,17 @@ def notes(result: Mapping[str, Any]) -> list[str]:
         counts = ", ".join(f"{n} {unsplit[n]}" for n in TEXT_COLUMNS if unsplit[n])
         lines.append(
             f"warning: ROUGE-Lsum of {result['unsplit_rows']} of "
-            f"{result['rows_scored']} rows is ROUGE-L of unsplit text and reads low: "
-            f"several sentences on one line ({counts}); --split_sentences cuts them"
+            f"{result['rows_scored']} rows is too low, as several sentences are on "
+            f"one line ({counts}); give --split_sentences"
         )
     if groups := result.get("groups"):
-        lines.append("several references of a group: the best counts, for each measure")
+        lines.append(
+            "of several references of a group, the best one counts for each measure"
+        )
         lines.append(f"groups scored: {result['rows_scored']}")
         for name, missing in groups.items():
             named = f" ({', '.join(map(repr, missing['first']))})"
-            title = f"{name.replace('_', ' ')}, and the first of them"
+            title = f"{name.replace('_', ' ')}, with the first examples"
             lines.append(f"{title}: {missing['count']}{named * bool(missing['count'])}")
         return lines
     truncated, share = "no network ran", result["truncated_share"]

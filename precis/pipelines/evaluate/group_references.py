@@ -101,19 +101,17 @@ def _read_references(source: str) -> Iterator[pa.Table]:
                     if group is None and task.scheme == "jsonl":
                         if "group_id" not in json.loads(raw):
                             raise DataError(
-                                f"{place}: 'group_id' is missing; name the group, or "
-                                "write null for the group null"
+                                f"{place}: 'group_id' is missing; add the id of the "
+                                "group, or null for the group null"
                             )
                     rows.append({"group_id": group, "reference": content.article})
                 elif isinstance(content, Document) or content.reason == MISSING_FIELD:
                     rows.append({"skipped": place})
                 else:
-                    raise DataError(
-                        f"{place}: {content.detail}; mend it or leave it out"
-                    )
+                    raise DataError(f"{place}: {content.detail}; correct or remove it")
             yield pa.Table.from_pylist(rows, _GIVEN)
     except UsageError as error:
-        way_out = "a reference has the fields group_id and highlights"
+        way_out = "a reference needs the fields group_id and highlights"
         raise UsageError(f"--group_references: {error}; {way_out}") from error
     except DataError as error:
         raise DataError(f"--group_references: {error}") from error

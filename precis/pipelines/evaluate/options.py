@@ -21,38 +21,38 @@ class EvaluateOptions(Options):
     )
     output: str = flag(
         "",
-        "folder for rouge.json, rouge.md and scores/; if empty, the folder of the run "
-        "with -evaluation behind its name, and of groups `groups` in it",
+        "folder for rouge.json, rouge.md and scores/; if empty, RUN-evaluation, and "
+        "for groups its subfolder `groups`",
         is_common=True,
         place=OUTPUT,
         default_text="INPUT-evaluation",
     )
     baseline: str = flag(
         "",
-        "system that the others are compared with by paired bootstrap; if empty, lead "
-        "where it is there",
+        "system to compare the others with, by paired bootstrap; if empty, lead if "
+        "the run has it",
         metavar="SYSTEM",
         is_common=True,
         default_text="lead",
     )
     group_references: str = flag(
         "",
-        "score the summaries of groups and not of documents: files, named as in "
-        "--corpus, with the fields group_id and highlights; lines with one group_id "
-        "are several references, of which the best counts",
+        "score the summaries of groups instead of documents: files, named as in "
+        "--corpus, with the fields group_id and highlights; a group may have several "
+        "references on separate lines, of which the best counts",
         metavar="SCHEME:WHERE",
         place=LOCAL,
         default_text="none",
     )
     split_sentences: bool = flag(
         False,
-        "cut texts that hold several sentences and no line break into one a line "
-        "before they are scored",
+        "before scoring, put each sentence of a text without line breaks on a "
+        "separate line",
         is_common=True,
     )
     resamples: int = flag(
         1000,
-        "bootstrap samples behind each interval",
+        "bootstrap samples for each interval",
         metavar="SAMPLES",
         is_common=True,
         least=1,

@@ -20,8 +20,8 @@ from precis.pipelines.corpus.task import (
 )
 from precis.pipelines.tables.finished_run import corpus_of_run
 
-_CHANGED = "the article is no longer the one that was summarized"
-_GONE = "the corpus does not have it any more"
+_CHANGED = "the article was changed after it was summarized"
+_GONE = "the article is no longer in the corpus"
 
 Row = Mapping[str, Any]
 

@@ -32,9 +32,9 @@ async function openDocument(number) {
 
 function left(found) {
   const source = found.source;
-  const side = element("section", { class: "source", "aria-label": "Source" }, element("h3", {}, "Source"));
+  const side = element("section", { class: "source", "aria-label": "Article" }, element("h3", {}, "Article"));
   if (!source.pieces) {
-    const reason = `Not at hand: ${source.note}`;
+    const reason = `Missing: ${source.note}`;
     side.append(element("p", { class: "warning" }, reason));
     return side;
   }
@@ -62,7 +62,7 @@ function showMarks(target, pieces, mark) {
   target.replaceChildren(...pieces.map(([text, marks]) => {
     const lines = marks.filter((each) => each[0] === "s").map((each) => each.slice(2));
     if (mark === "s" && lines.length) {
-      return element("mark", { title: `behind line ${lines.join(", ")}` }, text, element("sup", {}, lines.join(",")));
+      return element("mark", { title: `source of line ${lines.join(", ")}` }, text, element("sup", {}, lines.join(",")));
     }
     return mark && marks.includes(mark) ? element("mark", {}, text) : text;
   }));
@@ -73,7 +73,7 @@ function marked(lines, numbered = []) {
     "p", { class: "lead" },
     numbered[place] ? element("sup", {}, String(place + 1), " ") : null,
     ...pieces.map(([text, marks]) => (marks.length
-      ? element("mark", { class: "unsupported", title: `${marks.map((each) => each.slice(2)).join(", ")} that the article does not hold` }, text)
+      ? element("mark", { class: "unsupported", title: `${marks.map((each) => each.slice(2)).join(", ")} not in the article` }, text)
       : text)),
   ));
 }

@@ -81,7 +81,7 @@ class ReportedDocument(NamedTuple):
         if expected is not None:
             reasons.append(f"expected ROUGE-2 {100 * expected:.1f}")
         elif log_prob is not None:
-            reasons.append(f"log-probability {log_prob:.2f} a token")
+            reasons.append(f"log-probability {log_prob:.2f} per token")
         elif rouge is not None:
             reasons.append(f"ROUGE-1 {100 * rouge:.1f}")
         flags = [flag for flag in row["quality_flags"] if flag != SHORT_SOURCE]
@@ -151,7 +151,9 @@ class ReportedDocument(NamedTuple):
             for line, place in enumerate(candidate.get("support") or (), start=1):
                 if place:
                     spans.append(Span(place["start"], place["end"], f"s:{line}"))
-        note = f"the first {MOST_CHARACTERS:,} of {len(text):,} characters are shown"
+        note = (
+            f"only the first {MOST_CHARACTERS:,} of {len(text):,} characters are shown"
+        )
         return {
             "pieces": cut(text[:MOST_CHARACTERS], spans),
             "note": note if len(text) > MOST_CHARACTERS else "",
@@ -176,9 +178,9 @@ def _facts(row: Row) -> Iterator[tuple[str, str]]:
         yield "read by the network", f"{read}, {passages}, {row['abstractive_method']}"
     yield "shown", row["summary_method"]
     if row["duplicate_of"]:
-        yield "same content as", row["duplicate_of"]
+        yield "duplicate of", row["duplicate_of"]
     if row["reused_from"]:
-        yield "taken over from run", row["reused_from"]
+        yield "reused from run", row["reused_from"]
 
 
 def _summary(text: str, quality: Row) -> dict[str, Any]:

@@ -56,12 +56,12 @@ def read_evaluation(run: FinishedRun, place: str, flags: str = "") -> Evaluation
     score_files = files.glob(files.join(place, SCORES_FOLDER, "*.parquet"))
     path = files.join(place, "rouge.json")
     content, note = None, ""
-    way_out = f"precis evaluate --input {run.folder}{flags} makes one of this run."
+    way_out = f"create it with precis evaluate --input {run.folder}{flags}"
     if not files.exists(path):
-        note = f"ROUGE is not shown: there is no evaluation; {way_out}"
+        note = f"ROUGE is not shown, as the run has no evaluation; {way_out}"
     elif score_files and _run_of(score_files[0]) not in (run.run_id, ""):
-        other = f"{place} is the evaluation of another run"
-        note = f"ROUGE is not shown: {other}; {way_out}"
+        other = f"as {place} is the evaluation of another run"
+        note = f"ROUGE is not shown, {other}; {way_out}"
     else:
         content = files.read_object(
             path,
@@ -69,7 +69,10 @@ def read_evaluation(run: FinishedRun, place: str, flags: str = "") -> Evaluation
             fields={"systems": list, "measures": list, "differences": list},
         )
         if not content["systems"]:
-            note = "ROUGE is not shown: it reads a to z, and the references are others."
+            note = (
+                "ROUGE is not shown: it reads only a to z, but the references use "
+                "other letters."
+            )
             content = None
     if content is None:
         return Evaluation(None, (), (note,), ())
@@ -82,7 +85,10 @@ def _run_of(path: str) -> str:
 
 
 def headline_cards(
-    run: FinishedRun, evaluation: Mapping[str, Any] | None, flagged: int
+    run: FinishedRun,
+    evaluation: Mapping[str, Any] | None,
+    flagged: int,
+    unsupported: int,
 ) -> list[tuple[str, str, str]]:
     """The figures at the top of the page: name, value and meaning.
 
@@ -90,13 +96,16 @@ def headline_cards(
       run: the run.
       evaluation: the content of rouge.json, if there is one.
       flagged: the number of rows whose shown summary has a quality flag.
+      unsupported: the number of rows whose shown summary has an unsupported fact.
     """
     counts = run.manifest["counts"]
     share = f"{100 * flagged / run.rows:.1f} %"
+    meaning = "summaries with a number, date or name that is not in the article"
     lost = counts.get("failed", 0) + counts.get("empty", 0)
     cards = [
         ("Documents", f"{run.rows:,}", f"records read: {counts['read']:,}"),
         ("Flagged", share, f"summaries with a quality flag: {flagged:,}"),
+        ("Unsupported facts", f"{100 * unsupported / run.rows:.1f} %", meaning),
         ("Dead letters", f"{lost:,}", "records without a row"),
     ]
     if evaluation:
@@ -106,11 +115,6 @@ def headline_cards(
         beside = f"{lead['system']} {100 * lead['rouge1']['mean']:.1f}" if lead else ""
         value = f"{100 * shown['rouge1']['mean']:.1f}"
         cards.insert(1, (f"ROUGE-1 of {shown['system']}", value, beside))
-        measures = {row["method"]: row for row in evaluation["measures"]}
-        right = measures.get(shown["method"], {}).get("facts_of_reference_percent")
-        if right is not None:
-            beside = "summaries whose numbers, dates and names stand in the reference"
-            cards.insert(2, ("Facts of the reference", f"{right:.1f} %", beside))
     return cards
 
 
@@ -129,8 +133,8 @@ def run_facts(run: FinishedRun) -> dict[str, dict[str, str]]:
         "rows": run.rows,
         "files": len(manifest["files"]),
         "bytes": sum(file["bytes"] for file in manifest["files"]),
-        "summaries by": manifest["summary_methods"],
-        "held back": manifest["fallbacks"],
+        "summaries by method": manifest["summary_methods"],
+        "replaced summaries": manifest["fallbacks"],
         **{name: text for name, text in manifest.items() if isinstance(text, str)},
     }
     groups = {
@@ -164,7 +168,7 @@ def accounts(run: FinishedRun) -> dict[str, Any]:
         "read": counts["read"],
         "outcomes": outcomes,
         "agrees": sum(outcomes.values()) == counts["read"],
-        "sources": [["source file", *names], *rows],
+        "sources": [["corpus file", *names], *rows],
         "source_count": len(sources),
     }
 

@@ -15,8 +15,7 @@ class ReportOptions(Options):
     run: str = finished_run()
     output: str = flag(
         "",
-        "the page; an earlier one is replaced; if empty, the folder of the run with "
-        "-report.html behind its name",
+        "file for the page, which replaces an earlier one; if empty, RUN-report.html",
         metavar="FILE",
         is_common=True,
         place=OUTPUT,
@@ -24,8 +23,8 @@ class ReportOptions(Options):
     )
     documents: int = flag(
         10_000,
-        "documents on the page, at most; of a larger run half are the worst, the "
-        "others are drawn at random",
+        "maximum number of documents on the page; for a larger run, half of them are "
+        "the worst, and the others are drawn at random",
         metavar="N",
         is_common=True,
         least=1,

@@ -26,8 +26,8 @@ async function unpack(id) {
 }
 
 function reasonOf(error) {
-  if (typeof DecompressionStream === "undefined") return "this browser is too old to unpack it; a newer one shows it.";
-  return `the data in this file is damaged (${error.message || error.name}); copy the file again, or write it again with precis report.`;
+  if (typeof DecompressionStream === "undefined") return "this browser is too old; open the page in a newer one.";
+  return `the data in this file is damaged (${error.message || error.name}); copy the file again, or run precis report again.`;
 }
 
 // ---------------------------------------------------------------- the theme
@@ -142,7 +142,7 @@ function showPage() {
   const total = documents.length.toLocaleString("en");
   byId("count").textContent = order.length
     ? `${order.length.toLocaleString("en")} of ${total} documents`
-    : `None of the ${total} documents matches`;
+    : `None of ${total} documents match`;
   byId("place").textContent = `Page ${page + 1} of ${pages}`;
   byId("previous").disabled = page === 0;
   byId("next").disabled = page >= pages - 1;

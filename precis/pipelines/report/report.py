@@ -36,11 +36,13 @@ from precis.pipelines.tables.schema import SCHEMA_VERSION
 
 # The order of the rows, by the value that judges them.
 _ORDERS = {
-    "": "the most quality flags first",
-    rows.EXPECTED: "the lowest expected ROUGE-2 first, then most flags",
-    rows.LOG_PROB: "the lowest log-probability a token first, then most flags",
+    "": "those with the most quality flags first",
+    rows.EXPECTED: "sorted by expected ROUGE-2, lowest first, then by most flags",
+    rows.LOG_PROB: (
+        "sorted by log-probability per token, lowest first, then by most flags"
+    ),
 }
-_BY_ROUGE = "the lowest ROUGE-1 first, then most flags"
+_BY_ROUGE = "sorted by ROUGE-1, lowest first, then by most flags"
 
 DOCUMENTS_A_BLOCK = 32
 
@@ -89,7 +91,9 @@ def report(**flags: Any) -> ReportResult:
             for added in rows.add_rows(database, run.tables(rows.NUMBER_COLUMNS)):
                 counting.advance(added)
         with stage("read", is_brief=True):
-            ((expected, log_probs, flagged),) = database.execute(rows.COUNTS).fetchall()
+            ((expected, log_probs, *flagged),) = database.execute(
+                rows.COUNTS
+            ).fetchall()
             content = evaluation.content
             value = facts.shown_system(content) if content else ""
             value = rows.LOG_PROB if log_probs else value
@@ -112,7 +116,7 @@ def report(**flags: Any) -> ReportResult:
     with stage("write", is_brief=True):
         sections = {
             "title": run.folder.rstrip("/").rpartition("/")[2] or run.folder,
-            "cards": facts.headline_cards(run, content, flagged),
+            "cards": facts.headline_cards(run, content, *flagged),
             "samples": {
                 name: [(place, documents[place]) for place in among[: rows.BEST_ROWS]]
                 for name, among in {"Best": best, "Worst": worst}.items()
@@ -158,13 +162,13 @@ def _open_run(folder: str) -> FinishedRun:
     version = run.manifest["schema_version"]
     if version != SCHEMA_VERSION:
         raise UsageError(
-            f"{folder} has schema version {version}, and this precis reports version "
+            f"{folder} has schema version {version}, but this precis reports version "
             f"{SCHEMA_VERSION}; run `precis summarize` again"
         )
     if not run.rows:
         raise UsageError(
-            f"{folder} has no rows of documents, as after --rows groups; name a run "
-            "that has some"
+            f"{folder} has no rows of documents, perhaps because of --rows groups; "
+            "name a run that has some"
         )
     return run
 

@@ -36,6 +36,7 @@ BEST_ROWS = 3
 # A summary with the flag `short_source` is the article itself.
 _ROWS = f"""
     SELECT number, document_id, len(quality_flags) > 0 AS is_flagged,
+        len(list_filter(quality_flags, lambda flag: flag ^@ 'unsupported')) AS facts,
         len(list_filter(quality_flags, lambda flag: flag <> '{SHORT_SOURCE}')) AS flags,
         CASE WHEN summary_method = '{ABSTRACTIVE}'
             THEN abstractive_quality.mean_log_prob END AS log_prob,
@@ -44,8 +45,11 @@ _ROWS = f"""
     FROM batch
 """
 EXPECTED, LOG_PROB = "expected", "log_prob"
-# Counts rows with an expected ROUGE-2, with a log-probability, with a flag.
-COUNTS = "SELECT count(expected), count(log_prob), count_if(is_flagged) FROM rows"
+# Counts rows with an expected ROUGE-2, a log-probability, a flag, an unsupported fact.
+COUNTS = """
+    SELECT count(expected), count(log_prob), count_if(is_flagged), count_if(facts > 0)
+    FROM rows
+"""
 SCORE_SCHEMA = pa.schema(
     {"document_id": pa.string(), "system": pa.string(), "rouge1": pa.float64()}
 )

@@ -24,15 +24,15 @@ class TrainOptions(Options):
     """Records"""
 
     records: str = required(
-        "folder that `precis prepare` wrote; to train on several tasks, some with "
-        "commas between them",
+        "folder that `precis prepare` wrote; several, separated by commas, to train "
+        "on several tasks",
         metavar="DIR[,DIR]",
         is_common=True,
         takes_list=True,
         place=INPUT,
     )
     output: str = required(
-        "folder for the bundle, and for checkpoints and logs in training/ below it",
+        "folder for the bundle; its subfolder training/ holds checkpoints and logs",
         is_common=True,
         place=OUTPUT,
     )
@@ -55,26 +55,26 @@ class NetworkOptions(Options):
 
     recipe: str = flag(
         "",
-        "named settings, of which any flag given beside it replaces one; "
-        "docs/MODELS.md has a table",
+        "set of settings for the flags below, any of which you can still give; "
+        "docs/MODELS.md lists them",
         choices=tuple(RECIPES),
         is_common=True,
     )
     init_from: str = flag(
         "",
-        "bundle whose network is trained further; it brings the shape",
+        "bundle whose network is trained further, in its shape",
         is_common=True,
         place=BUNDLE,
     )
     encoder: str = flag(
         "",
-        "bundle of a trained encoder, below a new decoder with a vocabulary of its own",
+        "bundle of a trained encoder; the new decoder has a separate vocabulary",
         is_common=True,
         place=BUNDLE,
     )
     word_vectors: str = flag(
         "",
-        "file of word vectors that embeddings begin with, in the text format of "
+        "file of word vectors to initialize the embeddings, in the text format of "
         "Word2Vec, GloVe and fastText",
         place=LOCAL,
     )
@@ -87,46 +87,57 @@ class NetworkOptions(Options):
     network: str = flag("small", "size of the network", choices=SIZES, is_common=True)
     layout: str = flag(
         "vaswani",
-        "blocks of a Transformer: bart, pegasus and t5 are those of these networks, "
-        "and `precis export` writes them if there is no pointer",
+        "layout of a Transformer block: vaswani, or bart, pegasus or t5 like these "
+        "networks, which `precis export` can write if there is no pointer",
         choices=tuple(LAYOUTS),
     )
     width: int = flag(
         0,
-        "width of embeddings and states, in place of the size's",
+        "width of embeddings and states, instead of the value from `network=`",
         metavar="N",
-        default_text="the size's",
+        default_text="from `network=`",
     )
-    heads: int = setting(0, "attention heads, in place of the size's")
+    heads: int = setting(0, "attention heads, instead of the value from `network=`")
     feed_forward: int = setting(
-        0, "inner width of the position-wise networks, in place of the size's"
+        0,
+        (
+            "inner width of the feed-forward layers, instead of the value from "
+            "`network=`"
+        ),
     )
-    encoder_layers: int = setting(0, "layers of the encoder, in place of the size's")
-    decoder_layers: int = setting(0, "layers of the decoder, in place of the size's")
-    layers: int = setting(0, "layers of a decoder-only network, in place of the size's")
+    encoder_layers: int = setting(
+        0, ("layers of the encoder, instead of the value from `network=`")
+    )
+    decoder_layers: int = setting(
+        0, ("layers of the decoder, instead of the value from `network=`")
+    )
+    layers: int = setting(
+        0, ("layers of a decoder-only network, instead of the value from `network=`")
+    )
     convolutional_gate: bool = flag(
         False,
-        "a gate of convolutions over the encoder's states, against repetition (Lin et "
-        "al. 2018)",
+        "filter the encoder's states with a convolutional gate, against repetition "
+        "(Lin et al. 2018)",
     )
     pointer: bool = flag(
-        True, "copy from the source as well as generate (pointer-generator)"
+        True, "let the network also copy from the source (pointer-generator)"
     )
     tied_output: bool = setting(
-        True, "read the embedding table backwards instead of an output layer of its own"
+        True, "use the embedding table as the output layer, instead of a separate layer"
     )
     dropout: float = flag(
-        0.1, "share of values set to zero while training", metavar="SHARE"
+        0.1, "share of values set to zero during training", metavar="SHARE"
     )
     max_source_tokens: int = flag(
         0,
-        "tokens of the article that the network reads; 0 takes the records' limit",
+        "maximum number of tokens that the network reads of an article; 0 uses the "
+        "limit of the records",
         metavar="TOKENS",
         default_text="the records' limit",
     )
     max_target_tokens: int = flag(
         0,
-        "longest summary; 0 takes the records' limit",
+        "maximum number of tokens of a summary; 0 uses the limit of the records",
         metavar="TOKENS",
         default_text="the records' limit",
     )
@@ -147,14 +158,14 @@ class TrainedCorpusOptions(CorpusOptions):
 
     seed: int = flag(
         17,
-        "seed of weights, dropout and the order of documents; it changes no split",
+        "seed of weights, dropout and the order of documents, but not of the splits",
         metavar="N",
         is_common=True,
     )
     validation_share: float = flag(
         0.02,
-        "share of validation documents in a corpus without splits; they choose the "
-        "best weights",
+        "share of validation documents, which choose the best weights, in a corpus "
+        "without splits",
         metavar="SHARE",
         is_common=True,
     )
@@ -165,20 +176,20 @@ class SummarizerOptions(Options):
     """Summarizer"""
 
     output: str = required(
-        "folder for the summarizer; records, checkpoints and logs go to training/ "
-        "below it",
+        "folder for the summarizer; its subfolder training/ holds records, "
+        "checkpoints and logs",
         is_common=True,
         place=OUTPUT,
     )
     writer_steps: int = flag(
         0,
-        "optimizer steps of the network that shortens sentences, which take most of "
-        "the time; 0 is one for ten pairs of a sentence and its line, at most 2,500",
+        "optimizer steps of the writer, which take most of the time; 0: one per ten "
+        "pairs of a sentence and its line, at most 2,500",
         metavar="STEPS",
         is_common=True,
         default_text="a tenth of the pairs, at most 2,500",
         least=0,
-        zero="goes by the corpus",
+        zero="chooses them by the corpus",
     )
 
 

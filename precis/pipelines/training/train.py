@@ -110,8 +110,8 @@ def check_beside(settings: NetworkOptions) -> None:
             is_given = getattr(settings, field.name) != field.default
             if is_given and field.name not in (start, *beside.split()):
                 raise UsageError(
-                    f"{written(settings, field.name)} does not go with `{start}=`, "
-                    "whose bundle decides it; leave it out"
+                    f"{written(settings, field.name)} cannot be given with "
+                    f"`{start}=`, whose bundle sets it; leave it out"
                 )
 
 
@@ -121,9 +121,10 @@ def warn_of_warmup(training: TrainingConfig) -> None:
     if training.epochs or training.steps >= warmup:
         return
     say(
-        f"precis train: warning: --steps {training.steps} end within the warm-up of "
-        f"{warmup} steps, at {training.steps / warmup:.0%} of the learning rate; "
-        f"set --warmup_steps {max(1, training.steps // 5)} or train longer"
+        f"precis train: warning: --steps {training.steps} is shorter than the warm-up "
+        f"of {warmup} steps, and stops at {training.steps / warmup:.0%} of the "
+        f"learning rate; set --warmup_steps {max(1, training.steps // 5)} or train "
+        "longer"
     )
 
 
@@ -143,8 +144,8 @@ def choose_network(
         prepared = records.limit(name)
         if chosen > prepared:
             raise UsageError(
-                f"--{name} {chosen} is more than the {prepared} the records were cut "
-                f"at; prepare them with --{name} {chosen}"
+                f"--{name} {chosen} is more than {prepared}, where the records were "
+                f"cut off; prepare them with --{name} {chosen}"
             )
         limits[name] = chosen or prepared
     network: NetworkConfig
@@ -179,13 +180,13 @@ def _new_network(
     """A new network of the named size, changed by the flags of its shape."""
     if records.tokenizers.source is not records.tokenizers.target:
         raise UsageError(
-            "the records' sources have a tokenizer of their own; "
-            "train with --encoder, the bundle it came from"
+            "the records have a separate tokenizer for sources; give --encoder, the "
+            "bundle that it came from"
         )
     layout = dict(LAYOUTS[settings.layout])
     if layout and settings.architecture != "transformer":
         raise UsageError(
-            f"--layout {settings.layout} is of the architecture transformer, not of "
+            f"--layout {settings.layout} needs the architecture transformer, not "
             f"{settings.architecture}; leave it out"
         )
     if not settings.tied_output:  # T5 scales the output only if it is tied.
@@ -210,8 +211,8 @@ def _named_network(
     tokenizer = records.tokenizers.target
     if not isinstance(tokenizer, Tokenizer):
         raise UsageError(
-            "the records were cut by an imported network's tokenizer; "
-            "train that network on, with --init_from its bundle"
+            "the records were made with the tokenizer of an imported network; train "
+            "that network further, with --init_from"
         )
     # Flags with default values leave the decision to the named size; some networks lack
     # the setting.

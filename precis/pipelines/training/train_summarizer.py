@@ -101,8 +101,8 @@ def train_summarizer(**flags: Any) -> TrainResult:
         if pairs < _FEW_PAIRS:
             say(
                 f"precis train-summarizer: warning: {pairs:,} pairs of a sentence and "
-                "its line are few: the lines of the network will be poor, and hardly "
-                "one is taken; `precis summarize --extractive neural "
+                "its line are too few: the network will write poor lines, most of "
+                "which will be rejected; `precis summarize --extractive neural "
                 f"--extractive_bundle {steps.selector['output']}` needs no network"
             )
         _begin(4, "draft")
@@ -110,7 +110,10 @@ def train_summarizer(**flags: Any) -> TrainResult:
     _begin(5, "cuts")
     writer = dict(steps.writer)
     if not _are_enough(steps.cuts):
-        say("precis train-summarizer: too few cuts; the writer learns from all pairs")
+        say(
+            "precis train-summarizer: too few sentences to learn cuts from; the writer "
+            "learns from all pairs"
+        )
         writer["records"] = steps.pairs["output"]
     if not _is_finished(writer, TRAIN):
         _begin(6, "writer")
@@ -136,9 +139,11 @@ def _say_time(articles: int, steps: int) -> None:
     """Prints an estimate of the total time before the long steps begin."""
     seconds = _SECONDS_AN_ARTICLE * articles + _SECONDS_A_STEP * steps
     seconds += _SECONDS_OF_STARTS
-    less = "; less with fewer `writer_steps=` or `limit=`" * (seconds > LONG_SECONDS)
+    less = ("; use a smaller `writer_steps=` or `limit=` to shorten it") * (
+        seconds > LONG_SECONDS
+    )
     say(
-        f"precis train-summarizer: {about(seconds)} in all on two cores, for "
+        f"precis train-summarizer: {about(seconds)} in total on two cores, for "
         f"{articles:,} articles and {steps:,} steps of the writer{less}"
     )
 

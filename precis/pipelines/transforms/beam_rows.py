@@ -111,8 +111,8 @@ def row_schema(rows: PCollection) -> pa.Schema:
     for name in columns:
         if columns[name] is None:
             raise UsageError(
-                f"keep_fields {name}: the documents have no type for it; name one for "
-                f"SummarizeDocuments, as in {name}:string"
+                f"keep_fields {name}: the documents give no type for it; give "
+                f"SummarizeDocuments a type, such as {name}:string"
             )
     return pa.schema([*SUMMARY_SCHEMA, *columns.values()], SUMMARY_SCHEMA.metadata)
 
@@ -140,8 +140,8 @@ def _column(name: str, kind: Any) -> pa.Field:
         schema = arrow_schema_from_beam_schema(named_fields_to_schema([(name, kind)]))
     except (NotImplementedError, ValueError) as error:
         raise UsageError(
-            f"the field {name!r} of the rows is {kind}, for which there is no column; "
-            "make it a text, a number, a date or a time before, or leave it out"
+            f"the field {name!r} of the rows is {kind}, which a column cannot hold; "
+            "convert it to a text, number, date or time, or leave it out"
         ) from error
     return schema.field(name).with_nullable(True).remove_metadata()
 
@@ -202,8 +202,9 @@ def error_output(error_handling: Any) -> str:
         case {"output": str(name)} if len(given) == 1 and name not in ("", "good"):
             return name
     raise UsageError(
-        "error_handling takes the name of the output for dead letters alone, as in "
-        f"{{output: dead_letters}}, and good is that of the rows, not {given!r}"
+        "error_handling needs only the name of an output for dead letters, such as "
+        "{output: dead_letters}, other than good, which is the output of the rows; it "
+        f"is {given!r}"
     )
 
 
@@ -232,6 +233,6 @@ def _refuse(letter: DeadLetter) -> None:
     """
     raise DataError(
         f"{letter.stage}/{letter.reason}: {letter.detail} (document "
-        f"{letter.document_id}, {letter.source_file} {letter.source_position}); "
-        "error_handling: {output: NAME} gives such records an output of their own"
+        f"{letter.document_id}, {letter.source_file} {letter.source_position}); set "
+        "error_handling: {output: NAME} to collect such records"
     )

@@ -223,13 +223,14 @@ class SummarizeDocuments(beam.PTransform):
         refuse_within_import()
         if "output" in self._summary_options:
             raise UsageError(
-                "SummarizeDocuments takes no output; WriteSummaries writes its rows"
+                "SummarizeDocuments does not take output; use WriteSummaries to write "
+                "its rows"
             )
         given = {name.partition(":")[0] for name in self._kept}
         if taken := sorted(given & {*SUMMARY_SCHEMA.names}):
             raise UsageError(
-                f"keep_fields {taken[0]}: the rows have a column of this name already; "
-                "give the field another name"
+                f"keep_fields {taken[0]}: the rows already have a column of this "
+                "name; rename the field"
             )
         settings = transform_settings(self._summary_options, self._clean, documents)
         fields: Fields | None = None
@@ -279,8 +280,9 @@ def in_batches(size: int) -> beam.BatchElements:
 
 def _no_documents(kind: Any) -> UsageError:
     return UsageError(
-        "SummarizeDocuments takes elements of precis.transforms.Document, or rows with "
-        f"a schema, not {getattr(kind, '__name__', kind)}; make them with beam.Map"
+        "SummarizeDocuments needs elements of type precis.transforms.Document, or "
+        f"rows with a schema, not {getattr(kind, '__name__', kind)}; convert them "
+        "with beam.Map"
     )
 
 

@@ -112,8 +112,8 @@ def _column_types(fields: Mapping[str, Any], groups: GroupOptions) -> pa.Schema:
     if missing:
         raise UsageError(
             f"SummarizeGroups: the elements have no schema with {', '.join(missing)}; "
-            "it takes the rows that SummarizeDocuments makes of rows with a schema, "
-            "and keep_fields there takes the fields for groups along"
+            "give it the rows that SummarizeDocuments makes from rows with a schema, "
+            "and keep the fields for groups there with keep_fields"
         )
     schema = beam_rows.table_schema({name: fields[name] for name in names})
     groups.field.check(schema, groups.order_by)
@@ -131,8 +131,9 @@ def _find_groups(
     for row in rows:
         if row.settings_id != settings_id:
             raise UsageError(
-                f"SummarizeGroups: a row has the settings {row.settings_id}, and the "
-                f"options here make {settings_id}; give SummarizeDocuments the same"
+                f"SummarizeGroups: a row has the settings {row.settings_id}, but the "
+                f"options here give {settings_id}; use the same options as in "
+                "SummarizeDocuments"
             )
     table = pa.Table.from_pylist(list(map(beam_rows.from_row, rows)), schema)
     for member in as_members(table, groups).to_pylist():

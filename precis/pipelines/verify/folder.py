@@ -56,7 +56,7 @@ def as_lines(findings: Iterable[Finding]) -> list[str]:
         lines += [f"{file}{place}: {problem}" for place in places[:MOST_ALIKE]]
         if len(places) > MOST_ALIKE:
             more = len(places) - MOST_ALIKE
-            lines.append(f"{file}: {problem}, in {more} more places")
+            lines.append(f"{file}: {problem}; {more} more places")
     return [
         "".join(each if each.isprintable() else ascii(each)[1:-1] for each in line)
         for line in lines
@@ -96,8 +96,10 @@ def check_others(folder: str, expected: Collection[str]) -> Iterator[Finding]:
     # removed, because an object store's list lagged.
     marks = (files.join(folder, TASKS_FOLDER, name) for name in (JOB_FILE, LOCK_FILE))
     if any(map(files.exists, marks)):
-        problem = "a job runs here or was stopped; the same command finishes it"
+        problem = (
+            "a job is running here or was stopped; run the same command to finish it"
+        )
         yield Finding(TASKS_FOLDER, problem)
     for name in other_files(folder, expected):
         if not name.startswith(f"{TASKS_FOLDER}/"):
-            yield Finding(name, "is no part of the result")
+            yield Finding(name, "is not part of the result")

@@ -20,9 +20,9 @@ from precis.pipelines.verify.rows import KEYED_GROUPS, ask
 
 _OF_DOCUMENTS = ("document_id", "source_file", "source_position", "extractive")
 _WRONG_GROUPS = """
-    SELECT part, 'run_id is not that of the manifest', row
+    SELECT part, 'run_id differs from the manifest', row
     FROM group_rows WHERE run_id IS DISTINCT FROM $run_id
-    UNION ALL SELECT part, 'its summary has not one line for each sentence', row
+    UNION ALL SELECT part, 'its summary does not have one line per sentence', row
     FROM group_rows
     WHERE len(sentences) != if(summary = '', 0, len(string_split(summary, chr(10))))
     UNION ALL SELECT part, 'a text is longer than the limit of the run', row
@@ -41,7 +41,7 @@ _WRONG_MEMBERS = """
     ), stated AS (
         SELECT part, row, key, unnest(sentences, recursive := true) FROM group_rows
     )
-    SELECT part, concat('members is ', members, ', and so many documents have a row: ',
+    SELECT part, concat('members is ', members, ', but the documents with a row are ',
         coalesce(found, 0)), concat('row ', row)
     FROM group_rows LEFT JOIN counted USING (key) WHERE members IS DISTINCT FROM found
     UNION ALL SELECT 'groups', 'a group has no row', if(key = '', 'null', key[2:])
@@ -85,7 +85,7 @@ def check_groups(
         ("members", sum(counts), found[1]),
     ):
         if listed != in_files:
-            problem = f"{name} of groups: {listed}, and the files have {in_files}"
+            problem = f"{name} of groups: {listed}, but the files have {in_files}"
             yield Finding("manifest.json", problem)
     if are_rows_complete and manifest["files"]:
         _load_members(connection, folder, manifest)

@@ -12,7 +12,7 @@ class VerifyOptions(Options):
     """Result"""
 
     folder: str = required(
-        "run, records or bundle: the --output of another command",
+        "folder of a run, records or a bundle: the --output of another command",
         is_positional=True,
         is_common=True,
         place=INPUT,
@@ -21,11 +21,11 @@ class VerifyOptions(Options):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ComparedCorpusOptions(CorpusOptions):
-    """Corpus of the run; flags that are not given are those of the run"""
+    """Corpus of the run; the defaults are the flags of the run"""
 
     corpus: str = flag(
         "",
-        "the corpus that the run was made of, to compare every row with its document",
+        "corpus of the run, to compare every row with its document",
         metavar="SCHEME:WHERE",
         place=INPUT,
         takes_list=True,

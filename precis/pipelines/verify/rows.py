@@ -63,9 +63,9 @@ _ROWS_OF = {
 }
 # Queries for findings return a file, a problem and a place.
 _WRONG_ROWS = """
-    SELECT part, 'run_id is not that of the manifest', row
+    SELECT part, 'run_id differs from the manifest', row
     FROM rows WHERE run_id IS DISTINCT FROM $run_id
-    UNION ALL SELECT part, 'run_id is of another run', row
+    UNION ALL SELECT part, 'run_id belongs to another run', row
     FROM dead_letters WHERE run_id IS DISTINCT FROM $run_id
     UNION ALL SELECT part, 'a text is longer than the limit of the run', row
     FROM rows WHERE is_too_long
@@ -107,10 +107,10 @@ _WRONG_DOCUMENTS = """
         FROM placed GROUP BY ALL
     )
     SELECT source_file, CASE
-        WHEN n IS NULL THEN 'has neither a row nor a dead letter'
-        WHEN is_article IS NULL THEN 'a row or dead letter is of no record there'
-        WHEN n > 1 THEN 'has more than one row or dead letter'
-        WHEN has_row AND NOT is_article THEN 'cannot be used and has a row'
+        WHEN n IS NULL THEN 'the record has no row or dead letter'
+        WHEN is_article IS NULL THEN 'the corpus has no record at this place'
+        WHEN n > 1 THEN 'the record has more than one row or dead letter'
+        WHEN has_row AND NOT is_article THEN 'the record is unusable but has a row'
     END AS problem, source_position
     FROM documents FULL JOIN results USING (source_file, source_position)
     WHERE problem IS NOT NULL AND (
@@ -176,7 +176,7 @@ def read_files(
                 findings.append(Finding(name, problem))
                 continue
             if count != file["rows"]:
-                problem = f"has {count} rows, and {file['rows']} are listed"
+                problem = f"has {count} rows, but the manifest lists {file['rows']}"
                 findings.append(Finding(name, problem))
     return findings
 
@@ -221,8 +221,8 @@ def wrong_rows(connection: duckdb.DuckDBPyConnection, run_id: str) -> Iterator[F
     if repeated:
         named = ", ".join(repr(name) for name, _ in repeated)
         problem = (
-            f"{repeated[0][1]} rows have that of a row before them, such as {named}; "
-            "it alone is no key of these rows"
+            f"{repeated[0][1]} rows repeat the id of an earlier row, such as {named}; "
+            "document_id is not a unique key of this run"
         )
         yield Finding("document_id", problem, is_note=True)
 
@@ -259,7 +259,7 @@ def compare_accounts(
     for name in sorted({*expected, *counted}):
         count, of_files = expected.get(name, 0), int(counted.get(name, 0))
         if count != of_files:
-            problem = f"{name}: {count}, and the files have {of_files}"
+            problem = f"{name}: {count}, but the files have {of_files}"
             yield Finding("manifest.json", problem)
 
 
@@ -294,8 +294,8 @@ def compare_documents(
     name_in_run = _moved_files(paths, sources)
     if paths and sources and sources.keys().isdisjoint(map(name_in_run, paths)):
         raise UsageError(
-            f"--corpus {corpus.corpus} is not the corpus of this run, which has read "
-            f"{min(sources)}; name the corpus of the run where it lies now"
+            f"--corpus {corpus.corpus} is not the corpus of this run, which read "
+            f"{min(sources)}; name the corpus at its present place"
         )
     with stage("compare", total=manifest["counts"].get("read")) as comparing:
         for task in tasks:
@@ -345,11 +345,11 @@ def _differences(
     """Describes the values of a row that differ from its document."""
     document = article.document
     if document_id != document.document_id:
-        yield "document_id is not that of the document"
+        yield "document_id differs from the document"
     if sha256 != article.content_sha256:
-        yield "content_sha256 is not that of the article; the document was changed"
+        yield "content_sha256 differs from the article; the document was changed"
     if any(
         document.article[item["start"] : item["end"]] != item["text"]
         for item in extractive
     ):
-        yield "a sentence is not what the article has at its offsets"
+        yield "a sentence differs from the article at its offsets"

@@ -81,12 +81,15 @@ def verify(**flags: Any) -> Verification:
     kind = next((k for k, name in marks if files.exists(files.join(folder, name))), "")
     if not kind:
         raise UsageError(
-            f"{folder} is neither a run nor records nor a bundle; name the --output of "
-            "`precis summarize`, `precis prepare`, `precis import` or a training; "
-            "exports and evaluations cannot be verified, but made again"
+            f"{folder} is not a run, records or a bundle; name the --output of "
+            "`precis summarize`, `precis prepare`, `precis import` or a training "
+            "command; make exports and evaluations again instead of verifying them"
         )
     if kind != RUN and flags.get("corpus"):
-        raise UsageError(f"--corpus goes with a run, and {folder} is a {kind}")
+        raise UsageError(
+            f"--corpus is only for a run, but this folder holds a {kind}: {folder}; "
+            "leave it out"
+        )
     if kind == RUN:
         checks = _check_run(folder, flags)
     else:
@@ -126,7 +129,7 @@ def _read_description(
     content = files.read_object(path, way_out=_WAY_OUT)
     if (other := content.get(version_field)) != version:
         raise DataError(
-            f"{name}: its {version_field} is {other}, and this precis checks {version}"
+            f"{name}: {version_field} is {other}, but this precis checks {version}"
         )
     return content
 
@@ -144,8 +147,8 @@ def _check_run(folder: str, flags: Mapping[str, Any]) -> Iterator[Finding]:
     corpus = corpus_of_run(manifest, flags) if flags.get("corpus") else None
     if corpus is not None and not has_rows:
         raise UsageError(
-            f"--corpus compares the rows of documents, and {folder} has those of "
-            "groups alone; leave the flag out"
+            f"--corpus compares rows of documents, but {folder} has only rows of "
+            "groups; leave it out"
         )
     with open_database() as connection:
         unread = rows.read_files(
@@ -173,9 +176,9 @@ def _check_run(folder: str, flags: Mapping[str, Any]) -> Iterator[Finding]:
 def _check_manifest(manifest: Mapping[str, Any]) -> Iterator[Finding]:
     """Checks that the values of a manifest agree with each other."""
     if manifest["run_id"] != manifest["fingerprint"][:16]:
-        yield Finding(MANIFEST, "its run_id is not that of its fingerprint")
+        yield Finding(MANIFEST, "run_id does not match the fingerprint")
     if manifest["settings_id"] != files.sha256_json(manifest["settings"])[:16]:
-        yield Finding(MANIFEST, "its settings_id is not that of its settings")
+        yield Finding(MANIFEST, "settings_id does not match the settings")
     try:
         check_file_counts(manifest["sources"], what="the run")
     except JobError as error:
@@ -183,7 +186,7 @@ def _check_manifest(manifest: Mapping[str, Any]) -> Iterator[Finding]:
     for name, total in total_counts(manifest["sources"]).items():
         count = manifest["counts"].get(name)
         if count != total:
-            problem = f"counts.{name} is {count}, and the sum of the source files"
+            problem = f"counts.{name} is {count}, but the sum over the corpus files is"
             yield Finding(MANIFEST, f"{problem} {total}")
 
 
@@ -197,5 +200,5 @@ def _check_records(folder: str) -> Iterator[Finding]:
     # With pairs of sentences, a document gives one record or several.
     is_too_few = records < written
     if is_too_few or (info.target not in SENTENCE_PAIRS and records != written):
-        problem = f"counts.written is {written}, and the shards have {records} records"
+        problem = f"counts.written is {written}, but the shards have {records} records"
         yield Finding(DATASET, problem)

@@ -54,8 +54,8 @@ def load_delta(
         # `table` to the versions that it writes.
         if table and DeltaTable(folder).version() != table.version():
             raise JobError(
-                f"another writer changed {folder} at the same time, and nothing was "
-                f"loaded; load the run again ({error})"
+                f"another writer changed {folder} at the same time, so nothing was "
+                f"loaded; run the same command again ({error})"
             ) from error
         raise _refusal(folder, str(error)) from error
     return str(DeltaTable(folder).version()), replaced
@@ -124,7 +124,7 @@ def _check_types(run: FinishedRun, folder: str, table: DeltaTable | None) -> Non
     for field in fields:
         kind, other = field.type.type, known.get(field.name, field.type.type)
         if kind != other:
-            reason = f"column {field.name!r} is {kind} in the run and {other} there"
+            reason = f"column {field.name!r} is {kind} in the run, but {other} there"
             raise _refusal(folder, reason)
 
 
@@ -135,13 +135,16 @@ def _check_partitions(run: FinishedRun, folder: str, table: DeltaTable | None) -
     for batch in run.batches(names) if names else ():
         for name in names:
             if "" in batch.column(name).unique().to_pylist():
-                reason = f"{name!r} is empty in a row, which is null in its partitions"
+                reason = (
+                    f"{name!r} is empty in a row, but a partition would store it as "
+                    "null"
+                )
                 raise _refusal(folder, reason)
 
 
 def _refusal(folder: str, reason: str) -> DataError:
     # After the first line of deltalake's errors follows a Rust stack.
     return DataError(
-        f"{folder} does not take the run: {reason.splitlines()[0]}; load the run into "
+        f"the run does not fit into {folder}: {reason.splitlines()[0]}; load it into "
         "another table, or into Iceberg"
     )

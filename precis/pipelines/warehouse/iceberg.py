@@ -100,7 +100,7 @@ def load_iceberg(
         version, replaced = _stage(transaction, table, run, key)
     except _REFUSALS as error:
         raise DataError(
-            f"{name} does not take the run: {error}; load the run into another table"
+            f"the run does not fit into {name}: {error}; load it into another table"
         ) from error
     before = table and table.metadata_location
     try:
@@ -110,18 +110,18 @@ def load_iceberg(
         there = catalog.table_exists(name) and catalog.load_table(name)
         if there and there.metadata_location != before:
             raise JobError(
-                f"{name}: another writer changed the table at the same time, and "
-                f"nothing was loaded; load the run again {reason}"
+                f"{name}: another writer changed the table at the same time, so "
+                f"nothing was loaded; run the same command again {reason}"
             ) from error
         raise DataError(
-            f"{name}: the catalogue refused the commit, and nothing was loaded; change "
+            f"{name}: the catalogue refused the commit, so nothing was loaded; change "
             f"what it names, or load the run into another table {reason}"
         ) from error
     except Exception as error:
         raise JobError(
             f"{name}: the catalogue gave no answer to the commit "
-            f"({type(error).__name__}: {error}); load the run again: nothing happens "
-            "if this commit has arrived"
+            f"({type(error).__name__}: {error}); run the same command again, which is "
+            "safe even if this commit has arrived"
         ) from error
     return version, replaced
 
@@ -151,7 +151,7 @@ def open_catalog(address: TableAddress) -> Catalog:
     except OperationalError as error:
         raise UsageError(
             f"--table: the catalogue in {address.place} cannot be written: "
-            f"{error.orig}; make room, let this user write there, or name another "
+            f"{error.orig}; free some space, give this user access, or name another "
             "folder"
         ) from error
 
@@ -194,7 +194,7 @@ def _begin(
         known = sorted(table.schema().identifier_field_names())
         if known and known != sorted(key):
             raise UsageError(
-                f"the key of {name} is {','.join(known)}, not {','.join(key)}; give "
+                f"{name} has the key {','.join(known)}, not {','.join(key)}; give "
                 f"--table_key {','.join(known)}, or name another --table"
             )
         transaction = table.transaction()
@@ -295,7 +295,7 @@ def _rows_to_replace(
         ).fetchall()
     for number, _, _ in hits:
         if old[number].delete_files:
-            reason = "rows were deleted from it by another program"
+            reason = "another program deleted rows from it"
             raise _outdated(old[number], reason)
     by_run = [place for _, _, places in hits for place in places]
     place_of[by_run] = np.arange(len(by_run))

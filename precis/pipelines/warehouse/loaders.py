@@ -72,8 +72,8 @@ def loaders(**flags: Any) -> LoaderFiles:
     run = open_run_of_documents(options.run)
     if not run.rows:
         raise UsageError(
-            f"{run.folder} has no rows, and so no columns that a table could have; "
-            "give a run with rows"
+            f"{run.folder} has no rows, so the columns of the table are unknown; name "
+            "a run with rows"
         )
     check_keys(run, options.key, may_be_null=True)
     table = define_table(
@@ -155,7 +155,7 @@ def _location(options: LoadersOptions, dialect: Dialect) -> str:
         place = os.path.abspath(absolute_path(place))
     if not place.startswith(tuple(dialect.rules["places"])):
         raise UsageError(
-            f"{dialect.name} does not read {place}; give --location "
+            f"{dialect.name} cannot read {place}; give --location "
             f"{dialect.rules['location']}"
         )
     return place

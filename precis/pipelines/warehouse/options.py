@@ -52,8 +52,9 @@ def read_address(text: str) -> TableAddress:
     is_iceberg = scheme in (ICEBERG, ICEBERG_SQLITE)
     if not is_iceberg or not place or len(names) < 2 or not all(names):
         raise UsageError(
-            f"--table {text!r} names no table; it is iceberg://CATALOG/NAMESPACE.TABLE,"
-            " iceberg+sqlite://FOLDER/NAMESPACE.TABLE or delta://FOLDER"
+            f"--table {text!r} is not a table; write "
+            "iceberg://CATALOG/NAMESPACE.TABLE, "
+            "iceberg+sqlite://FOLDER/NAMESPACE.TABLE or delta://FOLDER"
         )
     return TableAddress(scheme, place, identifier)
 
@@ -62,8 +63,8 @@ def _table_key(default: str) -> Any:
     """The definition of the flag --table_key."""
     return flag(
         default,
-        "columns that tell the rows of the table apart; rows of the table with the key "
-        "of a row of the run are replaced",
+        "columns that identify a row; rows of the run replace rows of the table with "
+        "the same key",
         metavar="COLUMN,...",
         takes_list=True,
         is_common=True,
@@ -81,7 +82,7 @@ class _KeyedRunOptions(Options):
         super().__post_init__()
         if not self.key:
             raise UsageError(
-                "--table_key is empty; name the columns that tell rows apart, as in "
+                "--table_key is empty; name the columns that identify a row, such as "
                 "document_id,source_file,source_position"
             )
 
@@ -96,9 +97,9 @@ class LoadOptions(_KeyedRunOptions):
     """Table"""
 
     table: str = required(
-        "table that takes the run: iceberg://CATALOG/NAMESPACE.TABLE, "
-        "iceberg+sqlite://FOLDER/NAMESPACE.TABLE or delta://FOLDER; it is made if it "
-        "is not there",
+        "table to load the run into: iceberg://CATALOG/NAMESPACE.TABLE, "
+        "iceberg+sqlite://FOLDER/NAMESPACE.TABLE or delta://FOLDER; it is created if "
+        "it does not exist",
         metavar="TABLE",
         is_common=True,
     )
@@ -119,14 +120,14 @@ class LoadersOptions(_KeyedRunOptions):
         "document_id,source_file,source_position,model_id,decode_id,schema_version"
     )
     for_: str = required(
-        "the warehouse whose SQL is written",
+        "warehouse to write SQL for",
         choices=WAREHOUSES,
         metavar="WAREHOUSE",
         is_common=True,
     )
     table: str = flag(
         "summaries",
-        "the table that takes the run, with its schema, dataset or catalogue: "
+        "table to load the run into, with its schema, dataset or catalogue, such as "
         "news.summaries",
         metavar="NAME",
         is_common=True,
@@ -134,14 +135,14 @@ class LoadersOptions(_KeyedRunOptions):
     output: str = flag(
         "",
         "folder for create.sql, load.sql, merge.sql and view.sql",
-        default_text="the statements are printed",
+        default_text="print the statements",
         place=OUTPUT,
         is_common=True,
     )
     location: str = flag(
         "",
-        "where the warehouse sees the files of the run: gs://, s3://, a stage of "
-        "Snowflake as in @news/summaries, a path",
+        "where the warehouse reads the files of the run: gs://, s3://, a stage of "
+        "Snowflake such as @news/summaries, or a path",
         metavar="DIR",
         default_text="DIR",
         place=LOCAL,
@@ -149,8 +150,8 @@ class LoadersOptions(_KeyedRunOptions):
     )
     copy_rows: str = flag(
         "",
-        "file that takes the rows of the run in the text format of COPY, for "
-        "PostgreSQL, which reads no Parquet",
+        "write the rows of the run to this file, in the text format of COPY, for "
+        "PostgreSQL, which cannot read Parquet",
         metavar="FILE",
         default_text="none",
         place=OUTPUT,
@@ -162,14 +163,13 @@ class LoadersOptions(_KeyedRunOptions):
         is_copied = self.for_ == POSTGRESQL
         if is_copied != bool(self.copy_rows) or (is_copied and self.location):
             raise UsageError(
-                "--copy_rows FILE takes the rows for PostgreSQL, which reads no "
-                "Parquet and so no --location; other warehouses read the files of the "
-                "run"
+                "PostgreSQL needs --copy_rows FILE, as it cannot read Parquet from a "
+                "--location; other warehouses do not take --copy_rows"
             )
         if re.search(r"://|[\n\r]", self.copy_rows):
             raise UsageError(
-                f"--copy_rows {self.copy_rows!r}: psql reads no such place; name a "
-                "file on the machine that runs psql"
+                f"--copy_rows {self.copy_rows!r}: psql cannot read it; name a local "
+                "file of the machine that runs psql"
             )
 
 

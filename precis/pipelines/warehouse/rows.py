@@ -32,7 +32,7 @@ def open_run_of_documents(folder: str) -> FinishedRun:
     run = open_run(folder)
     if run.group_output_files and not run.output_files:
         raise UsageError(
-            f"{run.folder} has rows of groups alone (--rows groups), and a table holds "
+            f"{run.folder} has only rows of groups (--rows groups), but a table needs "
             "rows of documents; summarize without --rows, or read its groups/*.parquet"
         )
     return run
@@ -101,7 +101,7 @@ def check_keys(
     for name in key:
         if name not in run.schema.names:
             raise UsageError(
-                f"--table_key: {run.folder} has no column {name!r}; it has "
+                f"--table_key: {run.folder} has no column {name!r}; its columns are "
                 f"{', '.join(run.schema.names)}"
             )
     names = sql_names(key)
@@ -115,8 +115,8 @@ def check_keys(
             nulls = f"FROM keys WHERE {sql_names([name])} IS NULL LIMIT 1"
             if connection.execute(nulls).fetchone():
                 raise DataError(
-                    f"{run.folder}: column {name!r} of the key is null in at least one "
-                    "row; name other columns with --table_key"
+                    f"{run.folder}: key column {name!r} is null in a row; name "
+                    "other columns with --table_key"
                 )
         repeated = connection.execute(
             "SELECT sum(count - 1) OVER (), * FROM keys WHERE count > 1 "
@@ -126,8 +126,7 @@ def check_keys(
         values = zip(key, repeated[1:], strict=False)
         named = ", ".join(f"{name} {value!r}" for name, value in values)
         raise DataError(
-            f"{run.folder}: {named} is the key of more than one row, and "
-            f"{repeated[0]} rows repeat a key; make the ids of the corpus unique, "
-            "which --on_duplicate_id fail checks, or name a key with the place of a "
-            "document, --table_key document_id,source_file,source_position"
+            f"{run.folder}: {repeated[0]} rows repeat a key, such as {named}; make "
+            "the ids of the corpus unique (--on_duplicate_id fail checks them), or "
+            "give --table_key document_id,source_file,source_position"
         )

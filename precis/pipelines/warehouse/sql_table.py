@@ -72,9 +72,9 @@ class Dialect:
         for name in names:
             if {*name} & {*"\n\r\0"}:
                 raise UsageError(
-                    f"{name!r} holds a line break or NUL, which names in SQL cannot "
-                    "have; give the field another name in the corpus, or leave it out "
-                    "of --keep_fields"
+                    f"{name!r} contains a line break or NUL, which SQL names cannot "
+                    "have; rename the field in the corpus, or leave it out of "
+                    "--keep_fields"
                 )
             if self.rules["is_upper_case"] and name.isascii() and name.isidentifier():
                 name = name.upper()
@@ -129,9 +129,9 @@ class Dialect:
             name = self.types.get(f"{plain}_utc" if has_zone else plain, "")
         if not name:
             raise UsageError(
-                f"column {column!r} is {kind}, for which {self.name} has no type; "
-                "summarize with another type, as in "
-                f"--keep_fields {column.split('.')[0]}:string, or without the column"
+                f"column {column!r} is {kind}, which {self.name} does not support; "
+                "summarize with another type, such as --keep_fields "
+                f"{column.split('.')[0]}:string, or without the column"
             )
         return self.rules["nullable"].format(name) if may_be_null else name
 
@@ -178,7 +178,9 @@ def define_table(
     # A BigQuery project may contain dots.
     *within, name = table.rsplit(".", 2)
     if not all((*within, name)):
-        raise UsageError(f"--table {table!r} is no name; it is like news.summaries")
+        raise UsageError(
+            f"--table {table!r} is not a name; write it like news.summaries"
+        )
     columns = {field.name: _column(field, dialect) for field in run.schema}
     for column in columns.values():
         column.view = dialect.quoted(*within, f"{name}_{column.field}")

@@ -44,7 +44,7 @@ WEIGHTS = "weights.safetensors"
 NO_OBJECTS = [b"[1]", b"null", b"1", b'"text"', b"{", b"", b'"\xff"', b"[" * 100_000]
 IDS = np.array([[3, 6, 7, 8, 2, 4], [3, 22, 35, 4, 0, 0]], "int32")
 FILES = {"README.md", "config.json", "manifest.json", WEIGHTS}
-OTHER_TOKENIZER = "tokenizer: not the tokenizer that the description of .* names; copy"
+OTHER_TOKENIZER = "tokenizer: not the tokenizer that .* was made with; copy"
 LATER_FIELDS = set(
     "rotary_base rotary_scaling reach window local_rotary_base kv_heads qk_norm "
     "norm_bias first_norm both_norms score_width merged_attention "
@@ -187,9 +187,7 @@ def test_task_prefixes_come_back_and_others_are_refused(network, tokenizer, tmp_
         (two, "translate: ", "'summarize: ', 'headline: '"),
         (plain, "summarize: ", "none"),
     ):
-        message = (
-            f"`task_prefix='{prefix}'` is not one .* trained with; it knows {known}"
-        )
+        message = f"`task_prefix='{prefix}'`: the network was not .* prefixes: {known}"
         with pytest.raises(UsageError, match=message):
             check_prefix(prefix, open_bundle(folder))
 
@@ -201,7 +199,7 @@ def test_a_bundle_is_incomplete_while_it_is_replaced(
     monkeypatch.setattr("safetensors.numpy.save", lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         save(bundle, network, tokenizer)
-    message = r"this is no complete bundle \(no manifest.json\); name the `output=` of"
+    message = r"not a complete bundle \(no manifest.json\); name the `output=` of"
     with pytest.raises(UsageError, match=message):
         load_bundle(str(bundle))
 
@@ -282,13 +280,13 @@ def test_a_bundle_of_any_kind_comes_back(tokenizer, tmp_path):
         ("encoder", "`encoder=` of `precis train` or `precis train-selector`"),
         ("extractive", "`extractive_bundle=` of `precis summarize`"),
         ("keyphrases", "`keyphrase_bundle=` of `precis summarize`"),
-        ("dreaming", "only a newer precis"),
+        ("dreaming", "a bundle of a newer precis"),
     ],
 )
 def test_a_bundle_of_another_kind_is_refused(kind, taker, tokenizer, tmp_path):
     save_kind(tmp_path / "x", "extractive", tokenizer)
     edit(tmp_path / "x" / "manifest.json", kind=kind)
-    asked = "x: this bundle is of the kind {}, and {} is asked for here; {} takes it"
+    asked = "x: a bundle of kind {}, but kind {} is needed here; use it as {}"
     message = asked.format(kind, "abstractive", taker)
     for load in (load_bundle, open_bundle, read_summary_flags):
         with pytest.raises(UsageError, match=message):
@@ -300,7 +298,7 @@ def test_a_bundle_of_another_kind_is_refused(kind, taker, tokenizer, tmp_path):
 )
 def test_a_network_without_an_encoder_is_refused(variant, name, tokenizer, tmp_path):
     save(tmp_path / "b", network_of(variant), tokenizer)
-    message = f"b: a network of the architecture {name} has no encoder to take; name"
+    message = f"b: a network of the architecture {name} has no encoder; name"
     with pytest.raises(UsageError, match=message):
         load_encoder_bundle(str(tmp_path / "b"))
 
@@ -329,7 +327,7 @@ def test_weights_that_are_not_finite_are_refused(value, word, bundle, tmp_path):
     with pytest.raises(DataError, match=message):
         load_bundle(str(bundle))
     fields = {"kind": "extractive", "config": {}, "provenance": {}}
-    message = f"x/{WEIGHTS}: the tensor {name} holds {word}; no bundle is written"
+    message = f"x/{WEIGHTS}: the tensor {name} holds {word}; the bundle is not written"
     with pytest.raises(DataError, match=message):
         save_bundle_files(str(tmp_path / "x"), weights=weights, **fields)
     assert not (tmp_path / "x").exists()
@@ -341,7 +339,7 @@ def test_damaged_weights_with_a_fitting_manifest_are_refused(bundle):
         open_stored(str(bundle)).read_weights()
 
 
-MODEL_ID = r"its model_id is \w*, and that of its files is \w{16}; "
+MODEL_ID = r"model_id is \w*, but its files give \w{16}; "
 CHECKSUMS = {"config.json": "0" * 64, WEIGHTS: "0" * 64}
 
 
@@ -354,13 +352,13 @@ CHECKSUMS = {"config.json": "0" * 64, WEIGHTS: "0" * 64}
         ({"tokenizer_fingerprint": "0" * 64}, DataError, MODEL_ID),
         ({"tokenizer_fingerprint": "gone"}, DataError, MODEL_ID),
         ({"source_tokenizer_fingerprint": "0" * 64}, DataError, MODEL_ID),
-        ({"model_id": 3}, DataError, "model_id must be of the type str, not int"),
-        ({"sha256": []}, DataError, "sha256 must be of the type dict, not list"),
+        ({"model_id": 3}, DataError, "model_id must be of type str, not int"),
+        ({"sha256": []}, DataError, "sha256 must be of type dict, not list"),
         ({"provenance": "gone"}, DataError, rf"\(provenance is missing\); {WAY_OUT}"),
-        ({"model_id": "gone"}, UsageError, "this precis reads no such bundle, its man"),
-        ({"sha256": "gone"}, UsageError, "kind abstractive and the format_version 1;"),
-        ({"format_version": 99}, UsageError, "kind abstractive and the format_version"),
-        ({"kind": "keyphrases", "model_id": ""}, UsageError, "of the kind keyphrases,"),
+        ({"model_id": "gone"}, UsageError, "this precis cannot read it: man"),
+        ({"sha256": "gone"}, UsageError, "kind abstractive and format_version 1;"),
+        ({"format_version": 99}, UsageError, "kind abstractive and format_version"),
+        ({"kind": "keyphrases", "model_id": ""}, UsageError, "of kind keyphrases,"),
     ],
 )
 def test_an_edited_manifest_is_refused(changes, error, message, bundle):
@@ -386,19 +384,19 @@ def test_a_file_that_is_no_object_is_refused(content, bundle):
         refuse_other_kind(str(bundle), "encoder")
 
 
-OTHER_VERSION = "a configuration of another version of precis: "
+OTHER_VERSION = "the configuration is from another version of precis: "
 
 
 @pytest.mark.parametrize(
     ("changes", "of_network", "message"),
     [
         ({"network": "gone"}, {}, "network is missing"),
-        ({"network": [1]}, {}, "network must be of the type dict, not list"),
+        ({"network": [1]}, {}, "network must be of type dict, not list"),
         ({"special": [1]}, {}, "damaged"),
         ({"special": {"start": 1}}, {}, "damaged"),
         ({"task_prefixes": 1}, {}, "damaged"),
         ({"architecture": ["transformer"]}, {}, "damaged"),
-        ({"architecture": "mixer"}, {}, "'mixer' is none of transformer, decoder_only"),
+        ({"architecture": "mixer"}, {}, "'mixer', known are transformer, decoder_only"),
         ({}, {"width": "8"}, f"damaged|{OTHER_VERSION}"),
         ({}, {"encoder_layers": 1.5}, f"damaged|{OTHER_VERSION}"),
         ({}, {"encoder_layers": 3}, "damaged"),

@@ -207,10 +207,22 @@ def test_the_sides_of_a_t5gemma2(changes, reach, thetas):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"final_logit_softcapping": 30.0}, "softcapping is 30.0, and only None is"),
-        ({"attention_bias": True}, "attention_bias is True, and only False is comp"),
-        ({"layer_types": ["full_attention"]}, "layer_types must name .* the 3 layers"),
-        ({"rope_scaling": {"rope_type": "linear"}}, "rope_type is 'linear', and only"),
+        (
+            {"final_logit_softcapping": 30.0},
+            "softcapping is 30.0, but precis supports only None",
+        ),
+        (
+            {"attention_bias": True},
+            "attention_bias is True, but precis supports only F",
+        ),
+        (
+            {"layer_types": ["full_attention"]},
+            "layer_types is .*, but must name .* the 3 layers",
+        ),
+        (
+            {"rope_scaling": {"rope_type": "linear"}},
+            "rope_type is 'linear', but precis",
+        ),
     ],
 )
 def test_a_t5gemma2_that_is_not_computed_is_refused(changes, message):
@@ -229,7 +241,9 @@ def test_learned_positions_are_cut_at_the_source_length(tmp_path):
     whole = load_checkpoint(bert).network
     np.testing.assert_allclose(encoder(ids), whole(ids), atol=1e-6)
     for folder, learned in ((bart, 40), (bert, 24)):
-        message = f"{folder}: `max_source_tokens=` is 41, .* has {learned} positions"
+        message = (
+            f"{folder}: `max_source_tokens=` is 41, .* has only {learned} positions"
+        )
         with pytest.raises(UsageError, match=message):
             load_checkpoint(folder, max_source_tokens=41)
 
@@ -262,7 +276,10 @@ def test_names_without_their_prefix_and_several_files(checkpoints, tmp_path):
     (tmp_path / "b.safetensors").unlink()
     for weight_map, message in (
         (listed, "b.safetensors: missing; download the checkpoint again"),
-        ({**listed, "x": "../b"}, "it names the file '../b', which does not lie withi"),
+        (
+            {**listed, "x": "../b"},
+            "it lists the file '../b', which is not a plain name",
+        ),
         (None, r"index.json: damaged \(weight_map must be .*; download the checkpoint"),
     ):
         index.write_text(json.dumps({"weight_map": weight_map}))
@@ -419,20 +436,26 @@ def test_joined_layers_of_a_modernbert_are_taken_apart(tmp_path):
         ({"layer_types": [NEAR]}, "must name full_attention or sliding_attention for"),
         (
             {"layer_types": ["mamba"] * 3},
-            r"the 3 layers, and is \['mamba', .*; downloa",
+            r"layer_types is \['mamba', .* the 3 layers; downloa",
         ),
         ({"global_attn_every_n_layers": 0}, r"config.json: damaged \(.*; download the"),
         ({"attention_bias": True}, "lacks layers.0.attn.Wo.bias, layers.0.attn.Wqkv.k"),
-        ({"rope_parameters": SCALED}, "rope_type is 'yarn', and only 'default' is co"),
+        (
+            {"rope_parameters": SCALED},
+            "rope_type is 'yarn', but precis supports only 'default'",
+        ),
         (
             {"rope_scaling": {"type": "linear"}},
-            "rope_type is 'linear', and only 'defaul",
+            "rope_type is 'linear', but precis .*'defaul",
         ),
-        ({"hidden_activation": "mish"}, "hidden_activation 'mish' is not one of gelu"),
+        (
+            {"hidden_activation": "mish"},
+            "hidden_activation is 'mish', but precis supports only gelu",
+        ),
         ({"num_attention_heads": 8}, "width of a head must be even for rotary positio"),
         (
             {"intermediate_size": 6},
-            r"mlp.Wi.input.weight has the shape \[5, 8\], and c",
+            r"mlp.Wi.input.weight has the shape \[5, 8\], but c",
         ),
         ({"num_hidden_layers": 4}, "lacks layers.3.attn.Wo.weight, layers.3.attn.Wqkv"),
     ],
@@ -563,28 +586,36 @@ LAYER, EXTRA = "model.encoder.layers.0.", "encoder.block.0.layer.1.DenseReluDens
 @pytest.mark.parametrize(
     ("kind", "changes", "message"),
     [
-        ("bart", {"final_logits_bias": ones(1, 299)}, r"\[1, 299\], .* for \[1, 300\]"),
+        (
+            "bart",
+            {"final_logits_bias": ones(1, 299)},
+            r"\[1, 299\], .* requires \[1, 300\]",
+        ),
         ("bart", {f"{LAYER}fc1.bias": None}, "lacks encoder.layers.0.fc1.bias, which"),
         ("bart", dict.fromkeys(tensors()), r"lacks decoder.embed_p.* and \d+ more, wh"),
-        ("bart", {f"{LAYER}x": ones(12)}, "holds encoder.layers.0.x, which no network"),
+        ("bart", {f"{LAYER}x": ones(12)}, "holds encoder.layers.0.x, which this arch"),
         (
             "bart",
             {"model.decoder.layers.0.fc1.weight": ones(8, 20)},
-            r"fc1.weight has the shape \[8, 20\], and config.json asks for \[20, 8\]",
+            r"fc1.weight has the shape \[8, 20\], but config.json requires \[20, 8\]",
         ),
         (
             "bart",
             {"model.encoder.embed_positions.weight": ones(40, 8)},
             r"encoder.embed_positions.weight has the shape \[40, 8\], .* \[42, 8\]",
         ),
-        ("bart", {SHARED: TABLE.astype("int8")}, "its number format is I8, and only f"),
+        (
+            "bart",
+            {SHARED: TABLE.astype("int8")},
+            "has the number format I8, but only f",
+        ),
         (
             "bart",
             {f"{LAYER}fc1.bias": np.full(12, np.nan, "float16")},
             "fc1.bias holds NaN",
         ),
         ("bart", {f"{LAYER}fc1.bias": -np.inf * ones(12)}, "fc1.bias holds infinity;"),
-        ("bart", {SIDES[0]: OTHER}, "encoder.embed_tokens.weight differ, and a networ"),
+        ("bart", {SIDES[0]: OTHER}, "encoder.embed_tokens.weight differ, but precis"),
         ("bart", {**COPIES, SIDES[1]: OTHER, OUTPUT: 3 * TABLE}, "embed_tokens.* diff"),
         ("pegasus", {"model.encoder.layer_norm.bias": None}, "lacks encoder.layer_no"),
         ("t5", {f"decoder.{DISTANCES}": None}, f"lacks decoder.{DISTANCES}, which"),
@@ -593,14 +624,14 @@ LAYER, EXTRA = "model.encoder.layers.0.", "encoder.block.0.layer.1.DenseReluDens
         (
             "t5",
             {OUTPUT: OTHER},
-            "lm_head.weight differs from the embedding table, and config.json scales "
-            "the output as where they are one; .*: tie_word_embeddings false",
+            "lm_head.weight differs from the embedding table, but config.json scales "
+            "the output as if they were equal; .*set tie_word_embeddings to false",
         ),
-        ("flan", {"shared.weight": None}, "lacks shared.weight, which config.json as"),
-        ("mt5", {"shared.weight": None}, "lacks shared.weight, which config.json ask"),
-        ("flan", {OUTPUT: None}, "lacks lm_head.weight, which config.json asks for; d"),
+        ("flan", {"shared.weight": None}, "lacks shared.weight, which config.json re"),
+        ("mt5", {"shared.weight": None}, "lacks shared.weight, which config.json req"),
+        ("flan", {OUTPUT: None}, "lacks lm_head.weight, which config.json requires; d"),
         ("bert", {"encoder.layer.1.output.dense.bias": None}, "lacks encoder.layer.1."),
-        ("bert", {TYPES: None}, f"lacks {TYPES}, which config.json asks for; download"),
+        ("bert", {TYPES: None}, f"lacks {TYPES}, which config.json requires; download"),
         ("bert", {TYPES: ones(2, 7)}, rf"{TYPES} has the shape \[2, 7\], .*\[2, 8\]"),
         ("bert", {POSITION_TABLE: ones(23, 8)}, r"shape \[23, 8\], .*\[24, 8\]"),
     ],
@@ -614,7 +645,7 @@ def test_tensors_that_do_not_fit_are_named(kind, changes, message, tmp_path):
 def test_a_cut_position_table_must_have_the_length_of_config_json(tmp_path):
     name = "model.encoder.embed_positions.weight"
     folder = write(tmp_path, "bart", {name: tensors()[name][:-1]})
-    with pytest.raises(DataError, match=r"the shape \[41, 8\], .* asks for \[22, 8\]"):
+    with pytest.raises(DataError, match=r"the shape \[41, 8\], .* requires \[22, 8\]"):
         load_checkpoint(folder, max_source_tokens=20)
 
 
@@ -626,25 +657,49 @@ DOUBLE = {"feed_forward_proj": "double-gated-gelu"}
 @pytest.mark.parametrize(
     ("kind", "settings", "message"),
     [
-        ("bart", {"activation_function": "mish"}, "function 'mish' is not one of gelu"),
-        ("bart", {"encoder_attention_heads": 3}, "the width must be a multiple of the"),
+        (
+            "bart",
+            {"activation_function": "mish"},
+            "function is 'mish', but precis supports only gelu",
+        ),
+        (
+            "bart",
+            {"encoder_attention_heads": 3},
+            "the width 8 must be a multiple of the",
+        ),
         ("bart", {"eos_token_id": None}, "eos_token_id is missing; add it to config"),
         ("bart", {"d_model": "8"}, r"config.json: damaged \(.*; download the checkpoi"),
-        ("t5", DOUBLE, "feed_forward_proj is 'double-gated-gelu', and only an activat"),
-        ("t5", {"feed_forward_proj": "gated-mish"}, "feed_forward_proj 'mish' is not"),
-        ("t5", {"is_encoder_decoder": False}, "is_encoder_decoder is false, and one s"),
-        ("t5", {TASKS: {"summarization": "short"}}, "is 'short', and must be settings"),
-        ("t5", {TASKS: {"summarization": {"prefix": 3}}}, "is {'prefix': 3}, and must"),
-        ("t5", HALF, "diversity_penalty is 0.5, and no search here has it; take it ou"),
-        ("bert", {"position_embedding_type": "relative_key"}, "is 'relative_key', and"),
+        ("t5", DOUBLE, "feed_forward_proj is 'double-gated-gelu', but must be the na"),
+        ("t5", {"feed_forward_proj": "gated-mish"}, "feed_forward_proj is 'mish', but"),
+        ("t5", {"is_encoder_decoder": False}, "is_encoder_decoder is false, but summ"),
+        (
+            "t5",
+            {TASKS: {"summarization": "short"}},
+            "is 'short', but must be an object",
+        ),
+        ("t5", {TASKS: {"summarization": {"prefix": 3}}}, "is {'prefix': 3}, but must"),
+        ("t5", HALF, "diversity_penalty is 0.5, which precis does not support; remove"),
+        ("bert", {"position_embedding_type": "relative_key"}, "is 'relative_key', but"),
         (
             "bert",
             {"is_decoder": True},
-            "is_decoder is True, and only False is .*; take",
+            "is_decoder is True, but precis supports only False; take",
         ),
-        ("bert", {"hidden_act": "mish"}, "hidden_act 'mish' is not one of gelu, .*; i"),
-        ("roberta", {"pad_token_id": 0}, "pad_token_id is 0, and only 1 is computed"),
-        ("distilbert", {"activation": "mish"}, "activation 'mish' is not one of gelu"),
+        (
+            "bert",
+            {"hidden_act": "mish"},
+            "hidden_act is 'mish', but precis supports only gelu, .*; i",
+        ),
+        (
+            "roberta",
+            {"pad_token_id": 0},
+            "pad_token_id is 0, but precis supports only 1;",
+        ),
+        (
+            "distilbert",
+            {"activation": "mish"},
+            "activation is 'mish', but precis supports only gelu",
+        ),
     ],
 )
 def test_unsupported_configurations_are_refused(kind, settings, message, tmp_path):
@@ -657,13 +712,31 @@ def test_unsupported_configurations_are_refused(kind, settings, message, tmp_pat
 @pytest.mark.parametrize(
     ("generation", "message"),
     [
-        ({"pad_token_id": [2, 5]}, r"is \[2, 5\], and a search here knows one such to"),
-        ({"forced_bos_token_id": 300}, "token 300 is none of the 300 of vocab_size; c"),
-        ({"suppress_tokens": [-1]}, "the special token -1 is none of the 300"),
-        ({"early_stopping": "soon"}, "is 'soon' and must be one of False, True, never"),
-        ({"max_length": 1}, r"cannot be: .* at most `max_summary_tokens=` \(0\)"),
-        ({"do_sample": True}, "do_sample is True, and no search here has it"),
-        *(({name: 3}, f"{name} is 3, and no search here") for name in UNKNOWN_HERE),
+        (
+            {"pad_token_id": [2, 5]},
+            r"is \[2, 5\], but precis supports only one such to",
+        ),
+        (
+            {"forced_bos_token_id": 300},
+            "token 300 must be at least 0 and below vocab_size",
+        ),
+        ({"suppress_tokens": [-1]}, "the special token -1 must be at least 0"),
+        (
+            {"early_stopping": "soon"},
+            "is 'soon', but must be one of False, True, never",
+        ),
+        (
+            {"max_length": 1},
+            r"invalid generation settings: .* to `max_summary_tokens=` \(0\)",
+        ),
+        (
+            {"do_sample": True},
+            "do_sample is True, which precis does not support",
+        ),
+        *(
+            ({name: 3}, f"{name} is 3, which precis does not support")
+            for name in UNKNOWN_HERE
+        ),
     ],
 )
 def test_unsupported_generation_settings_are_refused(generation, message):
@@ -673,11 +746,11 @@ def test_unsupported_generation_settings_are_refused(generation, message):
 
 NO_T5 = {"model_type": "t5", "vocab_size": 9}
 TYPE_OF = (
-    "c: model_type is {}, and what can be imported is bart, pegasus, t5, mt5.*, which "
-    r"write summaries, and bert, .*, which only read; .*{} \(docs/MODELS.md, Checkpoin"
+    "c: model_type is {}, but must be one of bart, pegasus, t5, mt5.*, which "
+    r"write summaries, or bert, .*, which are encoders; .*{} \(docs/MODELS.md, Check"
 )
 CODED = {**SETTINGS, "quantization_config": {"quant_method": "gptq", "bits": 4}}
-NO_CONFIG = r"c: this is no checkpoint \(no config.json\); name a folder that a checkpo"
+NO_CONFIG = r"c: not a checkpoint \(no config.json\); name the folder of a downl"
 
 
 @pytest.mark.parametrize(
@@ -685,24 +758,24 @@ NO_CONFIG = r"c: this is no checkpoint \(no config.json\); name a folder that a 
     [
         ({}, NO_CONFIG),
         ({"config.json": "{"}, r"config.json: damaged \(not JSON: .*\); download the"),
-        ({"config.json": []}, r"config.json: damaged \(the value must be of the type"),
+        ({"config.json": []}, r"config.json: damaged \(the value must be of type"),
         ({"config.json": {"model_type": ["a"]}}, TYPE_OF.format(r"\['a'\]", "MODEL`")),
         ({"config.json": {"model_type": "mpnet"}}, TYPE_OF.format("'mpnet'", "")),
         ({"config.json": {"model_type": "led"}}, TYPE_OF.format("'led'", "article")),
         ({"config.json": {"model_type": "marian"}}, TYPE_OF.format("'m.*'", "mt5")),
         (
             {"config.json": CODED},
-            "c: config.json has a quantization_config. Quantized .* or serve ",
+            "c: config.json holds a quantization_config. Quantized .* or serve ",
         ),
-        ({"x.Q4_K.gguf": "GGUF"}, "c: there is neither .* Quantized weights .*GGUF"),
+        ({"x.Q4_K.gguf": "GGUF"}, "c: there is no .* Quantized weights .*GGUF"),
         ({"config.json": NO_T5}, r"config.json: damaged \(num_layers is missing\); do"),
         ({"generation_config.json": {"max_length": "x"}}, r"generation.*damaged \(.*"),
         ({"generation_config.json": {"early_stopping": []}}, r"generation.*damaged \("),
         ({"generation_config.json": [1]}, r"generation_config.json: damaged \(.*; dow"),
         (
             {"pytorch_model.bin": "p"},
-            "c: there is neither model.safetensors nor model.safetensors.index.json, "
-            "and a pickle .* may run any program .* convert ",
+            "c: there is no model.safetensors or model.safetensors.index.json. "
+            "A pickle .* may run any program.* convert ",
         ),
         ({"model.safetensors": "no"}, r"model.safetensors: damaged \(.*; download the"),
     ],
@@ -727,14 +800,18 @@ GATED_GELU = {"activation": "gelu", "gated_feed_forward": True}
 @pytest.mark.parametrize(
     ("layout", "changes", "message"),
     [
-        ("vaswani", {}, "BART, but .*positions is sinusoidal here and learned there"),
-        ("bart", {"pointer": True}, "nearest is BART, but pointer is True here"),
-        ("bart", {"convolutional_gate": True}, "BART, but convolutional_gate is True"),
-        ("bart", {"norm_epsilon": 1e-6}, "norm_epsilon is 1e-06 here and 1e-05 there"),
+        ("vaswani", {}, "BART, .*positions is sinusoidal here, but learned there"),
+        (
+            "bart",
+            {"pointer": True},
+            "nearest is BART, with differences: pointer is True here",
+        ),
+        ("bart", {"convolutional_gate": True}, "BART, .*: convolutional_gate is True"),
+        ("bart", {"norm_epsilon": 1e-6}, "norm_epsilon is 1e-06 here, but 1e-05 there"),
         ("bart", {"gated_feed_forward": True}, "gated_feed_forward is True here"),
         ("t5", GATED_GELU, "activation is gel"),
         ("t5", {"tied_output": False}, "separate output layer is scaled here"),
-        ("pegasus", {"positions": "sinusoidal"}, "PEGASUS, but positions is sinus"),
+        ("pegasus", {"positions": "sinusoidal"}, "PEGASUS, .*: positions is sinus"),
     ],
 )
 def test_a_network_that_transformers_does_not_have_is_refused(layout, changes, message):
@@ -782,20 +859,34 @@ def test_a_search_is_read_again_as_it_was(flags):
 @pytest.mark.parametrize(
     ("flags", "special", "message"),
     [
-        ({"length_penalty_form": "wu"}, {}, "length_penalty_form is wu here and avera"),
-        ({"unfinished": "last"}, {}, "unfinished is last here and compete there"),
-        ({"supported": "names"}, {}, "supported is names here and  there"),
-        ({"common_pieces": 9}, {}, "common_pieces is 9 here and 0 there"),
+        (
+            {"length_penalty_form": "wu"},
+            {},
+            "length_penalty_form is wu here, but would be avera",
+        ),
+        (
+            {"unfinished": "last"},
+            {},
+            "unfinished is last here, but would be compete there",
+        ),
+        ({"supported": "names"}, {}, "supported is names here, but would be  there"),
+        ({"common_pieces": 9}, {}, "common_pieces is 9 here, but would be 0 there"),
         (
             {"repetition_penalty": 2.0, "repetition_penalty_form": "logits"},
             {},
-            "repetition_penalty_form is logits here and log_probs there",
+            "repetition_penalty_form is logits here, but would be log_probs there",
         ),
-        (GREEDY, {"prefix": (4, 5)}, r"the first tokens is \(4, 5\) here and \(4,\) t"),
+        (
+            GREEDY,
+            {"prefix": (4, 5)},
+            r"the first tokens is \(4, 5\) here, but would be \(4,\) t",
+        ),
     ],
 )
 def test_a_search_that_transformers_does_not_have_is_refused(flags, special, message):
     config = SearchConfig(**{**KNOWN, **flags})
-    whole = f"transformers has no such search: .*{message}.*; take that, or use `pre"
+    whole = (
+        f"transformers cannot search like this: .*{message}.*; use that value, or `pre"
+    )
     with pytest.raises(UsageError, match=whole):
         generation_settings(config, dataclasses.replace(SPECIAL, **special))

@@ -144,13 +144,13 @@ def test_what_cannot_be_imported_writes_nothing(checkpoint, tmp_path):
     folder, output = tmp_path / "c", tmp_path / "b"
     lacking = {name: each for name, each in tensors().items() if "fc1.b" not in name}
     write_checkpoint(folder, lacking)
-    no_tokenizer = r"c: there is no tokenizer, no tokenizer.json; .*save_pretrained\("
+    no_tokenizer = r"c: there is there is no tokenizer.json; .*save_pretrained\("
     with pytest.raises(UsageError, match=no_tokenizer):
         import_checkpoint(checkpoint=folder, output=output)
     write_tokenizer(folder)
     with pytest.raises(DataError, match="lacks decoder.layers.0.fc1.bias, encoder.la"):
         import_checkpoint(checkpoint=folder, output=output)
-    with pytest.raises(UsageError, match="is the checkpoint itself, whose files the"):
+    with pytest.raises(UsageError, match="is the checkpoint itself, whose files would"):
         import_checkpoint(checkpoint=folder, output=folder)
     negative = "`max_source_tokens=` must not be negative, but is -1; 0 takes the check"
     with pytest.raises(UsageError, match=negative):
@@ -175,7 +175,7 @@ def test_an_encoder_becomes_a_bundle_that_writes_no_summaries(tmp_path):
     assert provenance["flags"] == flags and provenance["model_type"] == "distilbert"
     names = {"config.json", "model.safetensors", "tokenizer.json"}
     assert provenance["checkpoint_sha256"].keys() == names
-    message = "b: this bundle is of the kind encoder, and abstractive is asked for here"
+    message = "b: a bundle of kind encoder, but kind abstractive is needed here"
     for refused in (
         lambda output: summarize(corpus="sample:20", bundle=folder, output=output),
         lambda output: export(bundle=folder, output=output),
@@ -270,13 +270,15 @@ def test_an_export_is_replaced_and_nothing_else(layout_bundle, tmp_path, capsys)
     with pytest.raises(DataError, match=r"manifest.json: damaged \(.*name another `o"):
         export(bundle=layout_bundle, output=tmp_path / "out")
     (tmp_path / "out" / "manifest.json").unlink()
-    with pytest.raises(UsageError, match="out holds README.md and is no export; name"):
+    with pytest.raises(
+        UsageError, match="out holds README.md and is not an export; name"
+    ):
         export(bundle=layout_bundle, output=tmp_path / "out")
 
 
 def test_a_flag_leaves_a_summary_room_to_end(bundle, tmp_path):
     flags = {"bundle": bundle, "max_summary_tokens": 3}  # Its minimum is 3.
-    message = "`max_summary_tokens=` is 3, and so is min_summary_tokens, .* ask for"
+    message = "`max_summary_tokens=` is 3, which is min_summary_tokens .* raise it"
     for call in (
         lambda: precis.summarize_text("Rain fell.", **flags),
         lambda: export(output=tmp_path / "out", **flags),
@@ -308,8 +310,11 @@ def test_an_object_store_gets_the_manifest_last(layout_bundle):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ({"layout": "bart", "architecture": "recurrent"}, "transformer, not of recurr"),
-        ({"layout": "t5", "encoder": "e"}, "`layout=` does not go with `encoder=`, w"),
+        ({"layout": "bart", "architecture": "recurrent"}, "transformer, not recurrent"),
+        (
+            {"layout": "t5", "encoder": "e"},
+            "`layout=` cannot be given with `encoder=`, w",
+        ),
     ],
 )
 def test_a_layout_without_a_use_is_refused(flags, message, records_folder, tmp_path):

@@ -75,10 +75,10 @@ def test_a_summarizer_comes_back_wherever_its_folder_lies(summarizer, tmp_path):
 
 def test_no_summarizer_is_made_without_its_parts(parts):
     shutil.rmtree(parts / "writer")
-    with pytest.raises(UsageError, match="writer: this is no complete bundle"):
+    with pytest.raises(UsageError, match="writer: not a complete bundle"):
         save_summarizer_bundle(str(parts), provenance={})
     shutil.copytree(parts / "extractor", parts / "writer")
-    message = "writer: this bundle is of the kind extractive, and abstractive is asked"
+    message = "writer: a bundle of kind extractive, but kind abstractive is needed"
     with pytest.raises(UsageError, match=message):
         save_summarizer_bundle(str(parts), provenance={})
     assert not (parts / "manifest.json").exists()
@@ -108,20 +108,20 @@ def test_a_part_that_is_missing_or_another_one_is_named(name, summarizer):
         ((ABSTRACTIVE,), "name {}/writer"),
         ((ENCODER, ABSTRACTIVE), "name {}/writer"),
         ((EXTRACTIVE,), "name {}/extractor"),
-        ((KEYPHRASES,), "`bundle=` of `precis summarize` takes it"),
+        ((KEYPHRASES,), "use it as `bundle=` of `precis summarize`"),
     ],
 )
 def test_a_command_that_takes_a_part_names_it(kinds, way_out, summarizer):
     message = (
-        f"{summarizer}: this bundle is of the kind summarizer, and "
-        f"{' or '.join(kinds)} is asked for here; {way_out.format(summarizer)}"
+        f"{summarizer}: a bundle of kind summarizer, but kind "
+        f"{' or '.join(kinds)} is needed here; {way_out.format(summarizer)}"
     )
     with pytest.raises(UsageError, match=f"{re.escape(message)}$"):
         open_stored(str(summarizer), *kinds)
 
 
 def test_only_a_summarizer_is_opened_as_one_and_replaced_by_one(summarizer, bundle):
-    message = "is of the kind abstractive, and summarizer is asked for here"
+    message = "a bundle of kind abstractive, but kind summarizer is needed here"
     with pytest.raises(UsageError, match=message):
         open_summarizer_bundle(str(bundle))
     with pytest.raises(UsageError, match="holds a bundle of the kind abstractive"):

@@ -166,7 +166,7 @@ def test_a_form_sets_what_no_flag_says(flags, limit):
 
 
 def test_a_form_that_there_is_not_is_refused():
-    message = "`form=` is one of summary, headline, key_points, not 'title'"
+    message = "`form=` must be one of summary, headline, key_points, not 'title'"
     with pytest.raises(UsageError, match=message):
         SelectionConfig(form="title")
 
@@ -175,7 +175,7 @@ def test_a_form_that_there_is_not_is_refused():
     ("scores", "message"),
     [
         ([1.0] * 3, r"2 sentences need one score each, not scores of shape \(3,\)"),
-        ([1.0, np.nan], "the score of sentence 1 is not a finite number; no order can"),
+        ([1.0, np.nan], "the score of sentence 1 is not a finite number, so the"),
         ([-np.inf, 1.0], "the score of sentence 0 is not a finite number"),
     ],
 )

@@ -95,6 +95,6 @@ def test_ratios_follow_from_the_sums():
     }
     assert format_search_cost(described) == (
         "search: 30 documents, 40 passages, 750 source tokens (25.0% padding), "
-        "600 summary tokens; 9.5 s of processes in 6.0 s: 5.0 documents/s, "
+        "600 summary tokens; 9.5 s of process time in 6.0 s: 5.0 documents/s, "
         "100.0 tokens/s"
     )

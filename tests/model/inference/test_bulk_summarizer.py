@@ -64,8 +64,8 @@ def test_few_documents_are_not_worth_a_process(search):
 def test_another_model_in_the_folder_is_refused(search):
     other = search._replace(model_id="ffff")
     message = (
-        "holds model [0-9a-f]{16} now, and this job began with ffff; put that model "
-        "back, or begin anew with another `output=`"
+        "now holds model [0-9a-f]{16}, but this job began with ffff; restore that "
+        "model, or start again with another `output=`"
     )
     with pytest.raises(DataError, match=message):
         BulkSummarizer(other, processes=1)

@@ -51,8 +51,8 @@ def test_an_answer_that_the_server_broke_off_is_asked_again(reason):
     assert answer.summary.text == "Story 0 is short. It has 0 lines."
     assert server.asked[0] == 3
     failure, _ = asked(broken, ...)
-    beside = "other requests are answered"
-    assert failure.detail == f"the server broke it off: '{reason}'; {beside}"
+    beside = "the server answers other requests"
+    assert failure.detail == f"the server broke off the answer: '{reason}'; {beside}"
     assert failure.retryable and failure.reason == "cut_answer"
 
 
@@ -61,7 +61,12 @@ def test_an_answer_that_the_server_broke_off_is_asked_again(reason):
 )
 def test_an_answer_that_a_filter_holds_back_is_not_asked_again(reason):
     failure, server = asked({"finish_reason": reason}, ...)
-    assert failure == ("search", "content_filter", "the answer is held back", None)
+    assert failure == (
+        "search",
+        "content_filter",
+        "the server withheld the answer",
+        None,
+    )
     assert not failure.retryable and server.asked.total() == 1
 
 

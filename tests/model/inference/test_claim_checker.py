@@ -113,7 +113,7 @@ def test_what_is_no_checker_is_named(search, tmp_path):
     write_pieces(tmp_path / "c")
     import_checkpoint(checkpoint=tmp_path / "c", output=tmp_path / "b")
     for folder, kind in ((tmp_path / "b", "encoder"), (search.bundle, "abstractive")):
-        message = f"{folder}: the {kind} network of this bundle does not say whether "
+        message = f"{folder}: the {kind} network of this bundle cannot check claims; "
         with pytest.raises(UsageError, match=f"{message}.* import MiniCheck-Flan-T5"):
             settings_of(checker=str(folder))
 

@@ -160,7 +160,7 @@ def test_a_network_that_gives_nan_for_one_document_loses_that_document(
     monkeypatch.setattr(network, "encode", encode_with_nan)
     summarized = summarizer()
     (letter,) = summarized.dead_letters
-    detail = "the network gave its summaries no finite score"
+    detail = "the network gave no summary a finite score"
     assert letter[:4] == ("search", "nan", detail, "d03")
     others = [row for row in expected.rows if row["document_id"] != "d03"]
     assert texts(summarized.rows) == texts(others)

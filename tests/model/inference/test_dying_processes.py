@@ -113,15 +113,15 @@ def test_a_document_that_kills_fails_and_no_other(fake_pool):
     assert searched.results[2] == (
         "search",
         "process_died",
-        "the search process died, and again when nothing else was searched; most often "
-        "memory runs out",
+        "the search process died, and died again when it searched only this document; "
+        "most likely it ran out of memory",
         "BrokenProcessPool",
     )
 
 
 def test_processes_that_die_whatever_they_do_end_the_job(fake_pool):
     kills = poisoned_search.KILLS
-    match = "a search process died before its batch was done"
+    match = "a search process died during its batch"
     fake_pool._pool.may_begin.clear()
     lost = fake_pool.submit(documents(*[kills] * 100))
     waiting = fake_pool.submit(documents(1))
@@ -143,7 +143,7 @@ def test_one_document_among_many_does_not_end_the_job(fake_pool):
 
 def test_a_process_that_dies_while_it_loads_the_bundle_ends_the_job(fake_pool):
     fake_pool._pool.loads = False
-    with pytest.raises(JobError, match="a search process died before its batch was"):
+    with pytest.raises(JobError, match="a search process died during its batch"):
         fake_pool.submit(documents(poisoned_search.KILLS))()
     assert fake_pool._pool.calls == [1, 0]
 

@@ -76,8 +76,8 @@ def test_a_script_without_a_guard_is_stopped_before_it_runs_twice(search, tmp_pa
     )
     assert done.returncode == 1
     assert (
-        "UsageError: a search process reads the script that started it: put what it "
-        "does under `if __name" in done.stderr
+        "UsageError: each search process imports the script that started it; put the "
+        "work of the script under `if __name" in done.stderr
     )
     last_line = done.stderr.rstrip().splitlines()[-1]
     assert last_line.startswith("precis.model.errors.JobError: a search process died")

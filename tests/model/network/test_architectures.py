@@ -34,25 +34,24 @@ def test_a_decoder_only_network_has_as_many_blocks_as_both_sides(size):
         (
             "huge",
             {},
-            "no network size 'huge' of transformer; "
-            "the sizes are tiny, four_layers, small, six_layers, base",
+            "transformer has no network size 'huge'; "
+            "its sizes are tiny, four_layers, small, six_layers, base",
         ),
         (
             "six_layers",
             {"architecture": "recurrent"},
-            "no network size 'six_layers' of recurrent; "
-            "the sizes are tiny, small, base",
+            "recurrent has no network size 'six_layers'; "
+            "its sizes are tiny, small, base",
         ),
         (
             "tiny",
             {"architecture": "recurrent", "positions": "learned"},
-            "positions means nothing to a network of .* recurrent; leave",
+            "positions does not apply to .* recurrent; leave",
         ),
         (
             "tiny",
             {"layers": 3},
-            "layers means nothing to a network of the architecture transformer; "
-            "leave it out",
+            "layers does not apply to the architecture transformer; leave it out",
         ),
     ],
 )
@@ -73,12 +72,10 @@ def test_a_configuration_comes_back_from_the_json_of_a_bundle(variant):
 def test_unknown_fields_and_architectures_are_refused():
     fields = dataclasses.asdict(config_of("vocabularies"))
     stack = {**fields["decoder_stack"], "rotary": True}
-    words = "a configuration of another version of precis: .*'(heads_of|rotary)'"
+    words = "the configuration is from another version of precis: .*'(heads_of|rotary)'"
     for changed in ({"heads_of": None}, {"decoder_stack": stack}):
         with pytest.raises(ValueError, match=words):
             read_config("transformer", {**fields, **changed})
-    words = (
-        "'mixer' is none of transformer, decoder_only, recurrent; only a newer precis"
-    )
+    words = "'mixer', known are transformer, decoder_only, recurrent; it needs a newer"
     with pytest.raises(ValueError, match=words):
         read_config("mixer", fields)

@@ -65,7 +65,7 @@ def test_weights_stand_with_the_tokens_they_belong_to(bundle):
         np.testing.assert_allclose(attention.weights.sum(-1), 1.0, rtol=1e-5)
         assert attention.weights.shape[1:] == (len(rows), len(columns))
     with pytest.raises(
-        UsageError, match="`layer=4`: the block cross has the layers 1 to 3"
+        UsageError, match="`layer=4`: must be from 1 to 3, the layers of block cross"
     ):
         read_attention(bundle, TEXT, SUMMARY, block="cross", layer=4)
 
@@ -82,8 +82,8 @@ def test_a_decoder_only_network_reads_source_and_summary_as_one(records_folder):
     assert attention.columns[-len(rows) :] == ["[START]", *rows[:-1]]
     with pytest.raises(
         UsageError,
-        match="`block=cross`: this network has none; it has encoder, self, copy; self "
-        "reads the source and the summary as one",
+        match="`block=cross`: this network has no such block, only encoder, self, .*"
+        "self covers both source and summary",
     ):
         read_attention(bundle, TEXT, SUMMARY, block="cross", layer=1)
 
@@ -181,7 +181,7 @@ def test_without_a_summary_it_is_the_one_of_summarize(flags, tmp_path):
         (
             b"Rain.",
             {"task_prefix": "x: "},
-            "`task_prefix='x: '` is not one .* was trained with; it knows none",
+            "`task_prefix='x: '`: the network was not trained .* prefixes: none",
         ),
     ],
 )

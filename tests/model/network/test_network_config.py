@@ -88,11 +88,13 @@ def test_the_networks_of_the_tests_take_every_value_of_every_setting(architectur
 
 
 def divisible(width, heads, way_out):
-    return f"{width} is not one of {heads}; take {way_out} or another number of heads"
+    return (
+        f"the width {width} must be a multiple of the {heads} heads; use {way_out}, or"
+    )
 
 
 SHARE = "dropout is a share from 0 to below 1, not"
-BUCKETS = "at least 4 buckets, and a longest distance above half as many, not"
+BUCKETS = "at least 4 buckets, and a maximum distance above half .*, not"
 RELATIVE = {"positions": "relative"}
 
 
@@ -105,10 +107,14 @@ RELATIVE = {"positions": "relative"}
         (selector_config, {"heads": 3}, divisible(8, 3, 6)),
         (encoder, {"width": 9, "heads": 3}, "even for sinusoidal positions, not 9"),
         (decoder_only, {"width": 9, "heads": 3}, "even for sinusoidal positions, not"),
-        (recurrent, {"width": 9}, "^the width must be even, half of it for each dir"),
+        (recurrent, {"width": 9}, "^the width must be even, as each direction"),
         (network, {**RELATIVE, "relative_buckets": 3}, f"{BUCKETS} 3 buckets and 128"),
         (encoder, {**RELATIVE, "relative_distance": 16}, f"{BUCKETS} 32 .* and 16"),
-        (network, {"positions": "alibi"}, "^positions is one of sinusoidal, .* 'alibi"),
+        (
+            network,
+            {"positions": "alibi"},
+            "^positions must be one of sinusoidal, .* 'alibi",
+        ),
         (
             decoder_only,
             {"positions": "rotary", "head_width": 3},
@@ -117,9 +123,13 @@ RELATIVE = {"positions": "relative"}
         (
             decoder_only,
             {"kv_heads": 3},
-            "^kv_heads must divide heads, and 3 does not di",
+            "^heads .* must be a multiple of kv_heads .3.",
         ),
-        (decoder_only, {"activation": "tanh"}, "^activation is one of relu, .* 'tanh'"),
+        (
+            decoder_only,
+            {"activation": "tanh"},
+            "^activation must be one of relu, .* 'tanh'",
+        ),
         (
             network,
             {"decoder_stack": stack(width=12)},
@@ -133,7 +143,7 @@ RELATIVE = {"positions": "relative"}
         (
             network,
             {"shared_embedding": False},
-            "pointer copies .* need one vocabulary; train with `pointer=False`",
+            "pointer copies .* share one vocabulary; train with `pointer=False`",
         ),
         (network, {"dropout": -0.1}, f"{SHARE} -0.1"),
         (encoder, {"dropout": 1.0}, f"{SHARE} 1.0"),

@@ -59,7 +59,7 @@ def test_a_bert_encoder_below_a_new_decoder(tmp_path):
     )
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert picture.stat().st_size > 5_000
-    with pytest.raises(UsageError, match="its sources have a tokenizer of their own"):
+    with pytest.raises(UsageError, match="it has a separate tokenizer for sources"):
         precis.export(bundle=bundle, output=output)
 
 
@@ -84,5 +84,7 @@ def test_one_recurrent_network_for_two_tasks(tmp_path):
     assert [row["source_tokens"] for row in summaries] != [
         row["source_tokens"] for row in headlines
     ]
-    with pytest.raises(UsageError, match="not one that the network was trained with"):
+    with pytest.raises(
+        UsageError, match="the network was not trained with this prefix"
+    ):
         summarize(bundle, tmp_path / "no", task_prefix="translate: ")

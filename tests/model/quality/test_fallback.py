@@ -92,16 +92,19 @@ def test_the_summary_that_is_shown(given, expected):
         ({"fallback": "lead"}, "one of none, extractive, always, not 'lead'"),
         (
             {"fallback_flags": "empty,no"},
-            "no flag 'no'; theirs are empty, .*markup_source, refused$",
+            "'no' is not a flag .* flags are empty, .*markup_source, refused$",
         ),
-        ({"fallback_flags": "short_source"}, "summaries have no flag 'short_source'"),
+        (
+            {"fallback_flags": "short_source"},
+            "'short_source' is not a flag of abstractive",
+        ),
         (
             {"fallback": "extractive", "fallback_flags": " ,"},
-            "`fallback=extractive` needs at least one of fallback_flags",
+            "`fallback=extractive` needs at least one flag in fallback_flags",
         ),
         (
             {"min_confidence": 80.0},
-            "`min_confidence=` is a probability from 0 to 1, not 80",
+            "`min_confidence=` must be a probability from 0 to 1, not 80",
         ),
         ({"min_source_words": -1}, "`min_source_words=` must not be negative, but"),
     ],

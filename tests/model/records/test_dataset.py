@@ -87,7 +87,7 @@ def test_a_source_tokenizer_is_that_of_the_records(folder):
     changed = dataclasses.replace(INFO, **later)
     write(folder, changed.to_json())
     refused = (
-        "source_tokenizer: not the tokenizer that the description of .* names; restore "
+        "source_tokenizer: not the tokenizer that .* was made with; restore "
         "that folder or run the same `precis prepare` command again, which repairs it"
     )
     with pytest.raises(DataError, match=refused):
@@ -101,15 +101,15 @@ def test_a_source_tokenizer_is_that_of_the_records(folder):
 
 
 def test_folders_that_cannot_be_read_are_refused(folder, tmp_path):
-    message = r"there are no records here \(no dataset\.json\); name the folder"
+    message = r"not a folder of records \(no dataset\.json\); name the"
     with pytest.raises(UsageError, match=message):
         load_dataset(str(tmp_path / "absent"))
     write(folder, {**INFO.to_json(), "format_version": 9})
-    with pytest.raises(DataError, match="format_version is 9 and this precis reads 1"):
+    with pytest.raises(DataError, match="format_version is 9, but this precis reads 1"):
         load_dataset(folder)
     write(folder, INFO.to_json())
     OTHER.save(files.join(folder, "tokenizer"))
-    message = "tokenizer: not the tokenizer that the description of"
+    message = "tokenizer: not the tokenizer that"
     with pytest.raises(DataError, match=message):
         load_dataset(folder)
 
@@ -118,10 +118,14 @@ def test_folders_that_cannot_be_read_are_refused(folder, tmp_path):
     ("name", "change", "problem"),
     [
         ("_SUCCESS", lambda old: None, "is missing: the result is not finished"),
-        ("_SUCCESS", lambda old: b"", "has 0 bytes in place of 68"),
-        ("_SUCCESS", lambda old: old[:-1], "has 67 bytes in place of 68"),
-        ("_SUCCESS", lambda old: old + b"\n", "has 69 bytes in place of 68"),
-        ("dataset.json", lambda old: old + b"\n", "its checksum is not that in _SUCC"),
+        ("_SUCCESS", lambda old: b"", "has 0 bytes instead of 68"),
+        ("_SUCCESS", lambda old: old[:-1], "has 67 bytes instead of 68"),
+        ("_SUCCESS", lambda old: old + b"\n", "has 69 bytes instead of 68"),
+        (
+            "dataset.json",
+            lambda old: old + b"\n",
+            "its checksum differs from the checksum in _SUCC",
+        ),
     ],
 )
 def test_records_that_are_not_as_they_were_written_are_refused(
@@ -163,10 +167,10 @@ def test_a_damaged_description_is_refused(folder, content):
 
 
 def test_splits_and_labels_that_are_missing_are_refused():
-    message = "no split 'dev' in these records; they have test, train"
+    message = "these records have no split 'dev'; their splits are test, train"
     with pytest.raises(UsageError, match=message):
         INFO.records("dev")
-    message = "^r: these records hold no oracle labels; prepare them with `oracle_s"
+    message = "^r: these records have no oracle labels; prepare them with `oracle_s"
     with pytest.raises(UsageError, match=message):
         require_oracle(INFO, "r")
     labelled = dataclasses.replace(INFO, features=FEATURES | ORACLE_FEATURES)

@@ -110,7 +110,7 @@ def test_labelled_articles_read_back_and_damage_is_found(tmp_path):
 
 
 def test_a_negative_token_is_refused():
-    with pytest.raises(ValueError, match="is not negative, this one is -3"):
+    with pytest.raises(ValueError, match="must not be negative, but one is -3"):
         serialise(EXAMPLES[0]._replace(source=np.array([4, -3])))
 
 

@@ -125,18 +125,18 @@ def test_common_pieces_are_the_first_of_more_than_a_character():
     assert common_end(tokenizer, special, 2) == 4 + 6
     assert common_end(tokenizer, special, 100) == 0  # all
     behind = dataclasses.replace(special, last_id=11)
-    with pytest.raises(UsageError, match="common_pieces 2 ends before piece 11"):
+    with pytest.raises(UsageError, match="common_pieces 2 leaves out piece 11"):
         common_end(tokenizer, behind, 2)
 
 
 def test_pieces_of_two_vocabularies_are_not_mixed():
     for settings, words in (
-        ({"common_pieces": 5}, "this network has a vocabulary for each"),
-        ({"supported": "names"}, "`supported=` compares the pieces of summary"),
+        ({"common_pieces": 5}, "but this network has two"),
+        ({"supported": "names"}, "`supported=` needs one vocabulary for source"),
     ):
         config = SearchConfig(**settings)
         with pytest.raises(UsageError, match=words):
             check_vocabularies(config, has_one_vocabulary=False)
         check_vocabularies(config, has_one_vocabulary=True)
-    with pytest.raises(UsageError, match="`supported=`: there are no facts 'dates'"):
+    with pytest.raises(UsageError, match="`supported=`: unknown facts 'dates'"):
         SearchConfig(supported="names,dates")

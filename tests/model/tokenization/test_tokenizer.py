@@ -121,7 +121,7 @@ def test_a_tokenizer_needs_no_tensorflow(tokenizer, tmp_path):
 
 
 REFUSED = r"\.txt: damaged \({}.*\); restore the file or run `precis prepare` again"
-BEGINS = REFUSED.format(r"it does not begin with \[PAD\] \[UNK\] \[START\] \[END\]")
+BEGINS = REFUSED.format(r"its first lines are not \[PAD\] \[UNK\] \[START\] \[END\]")
 RESERVED = "\n".join(RESERVED_TOKENS)
 GONE = "gone"
 
@@ -129,16 +129,20 @@ GONE = "gone"
 @pytest.mark.parametrize(
     ("settings", "vocabulary", "message"),
     [
-        ({"kind": "x"}, None, r"json: kind is 'x' and must be 'wordpiece-visible-spac"),
-        ({"format_version": 2}, None, r"json: format_version is 2 and must be 1; use"),
-        ({"vocabulary_sha256": "0"}, None, REFUSED.format("its sha256 is not that in")),
+        (
+            {"kind": "x"},
+            None,
+            r"json: kind is 'x', but must be 'wordpiece-visible-spac",
+        ),
+        ({"format_version": 2}, None, r"json: format_version is 2, but must be 1; use"),
+        ({"vocabulary_sha256": "0"}, None, REFUSED.format("its sha256 differs from")),
         ({"lower_case": GONE}, None, "lower_case is missing"),
-        ({"lower_case": "no"}, None, "lower_case must be of the type bool"),
-        (b"[]", None, "must be of the type dict, not list"),
+        ({"lower_case": "no"}, None, "lower_case must be of type bool"),
+        (b"[]", None, "must be of type dict, not list"),
         (b"{", None, r"tokenizer\.json: damaged \(not JSON"),
         ({}, f"a\n{RESERVED}\n", BEGINS),
         ({}, "[PAD]\n[UNK]\n[START]\n", BEGINS),
-        ({}, f"{RESERVED}\na\nb\na\n", REFUSED.format("it holds 'a' 2 times; a piece")),
+        ({}, f"{RESERVED}\na\nb\na\n", REFUSED.format("it holds 'a' 2 times; every")),
         ({}, f"{RESERVED}\n\n", REFUSED.format("it holds '' 1 times")),
         ({}, b"\xe9\n", REFUSED.format("'utf-8' codec")),
         ({}, GONE, r"vocab\.txt: missing; restore"),

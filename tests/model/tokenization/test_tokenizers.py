@@ -165,7 +165,7 @@ CANNOT = "the tokenizers library cannot read this tokenizer: "
     [
         ("{", "not JSON: "),
         ("{}", "format_version is missing"),
-        (STORED % 9, "format_version is 9 and this precis reads 1"),
+        (STORED % 9, "format_version is 9, but this precis reads 1"),
         (STORED % 1, CANNOT),
     ],
 )
@@ -178,7 +178,7 @@ def test_a_saved_tokenizer_that_was_damaged_is_refused(content, message, tmp_pat
 
 def test_a_tokenizer_that_does_not_fit_or_is_absent_is_refused(bart, folder, tmp_path):
     (tmp_path / "vocab.json").write_text("{}")
-    message = r"no tokenizer, no tokenizer.json; .*older tokenizer.*save_pretrained\("
+    message = r"there is no tokenizer.json; .*older tokenizer.*save_pretrained\("
     with pytest.raises(UsageError, match=message):
         read_tokenizer(str(tmp_path), SETTINGS)
     for content in ("{}", "", "\x80"):
@@ -186,7 +186,7 @@ def test_a_tokenizer_that_does_not_fit_or_is_absent_is_refused(bart, folder, tmp
         message = rf"{tmp_path}/tokenizer.json: damaged \(.*\); download the tokenizer"
         with pytest.raises(DataError, match=message):
             read_tokenizer(str(tmp_path), SETTINGS)
-    message = f"json: {bart.vocabulary_size} tokens, and the network knows 100; take"
+    message = f"json: {bart.vocabulary_size} tokens, but the network has 100; use"
     with pytest.raises(DataError, match=message):
         read_tokenizer(folder, {**SETTINGS, "vocab_size": 100})
     # The network of a BART for summaries has no row for the last token, <mask>.
@@ -196,7 +196,9 @@ def test_a_tokenizer_that_does_not_fit_or_is_absent_is_refused(bart, folder, tmp
     fits = read_tokenizer(str(tmp_path), {"vocab_size": bart.vocabulary_size})
     expected = bart.encode(["Rain <mask> fell."])[0]
     assert fits.encode(["Rain <mask> fell."])[0].tolist() == expected.tolist()
-    message = "kind is None and must be 'wordpiece-visible-space'; .* or import a check"
+    message = (
+        "kind is None, but must be 'wordpiece-visible-space'; .* or import a check"
+    )
     with pytest.raises(DataError, match=message):
         load_tokenizer(folder)
 

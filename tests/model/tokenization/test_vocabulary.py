@@ -167,7 +167,7 @@ def test_a_lower_case_vocabulary_has_no_capitals():
 
 def test_too_small_a_size_is_refused(counts):
     # 4 reserved tokens, ▁ and ▁␤, 94 characters, 62 of them also within words.
-    message = "a vocabulary of 161 pieces cannot hold .* ASCII; ask for at least 162"
+    message = "a vocabulary of 161 pieces has no room .* ASCII; use at least 162"
     with pytest.raises(UsageError, match=message):
         learn(counts, size=161)
     assert len(learn(counts, size=162)) == 162

@@ -119,7 +119,7 @@ def test_a_damaged_checkpoint_is_named_and_passed_over(tmp_path, capsys, file, d
     assert values_of(training) == values_of(make_training(tmp_path, 3))
     # The lines of steps that are made again are left out.
     assert training.reports == [{"step": step} for step in range(1, 4)]
-    said = f"the checkpoint {path.parent} is damaged; going back to the one before"
+    said = f"the checkpoint {path.parent} is damaged; continuing from .* before"
     assert capsys.readouterr().err.splitlines() == [said]
     (path.parents[1] / "step-00000003/state.safetensors").write_bytes(b"")
     assert is_untouched(restored(tmp_path), tmp_path)
@@ -130,7 +130,7 @@ def test_a_damaged_line_of_losses_is_refused(line, tmp_path):
     save(tmp_path, 3)
     (tmp_path / "training/losses.jsonl").write_bytes(line + b"\n")
     with pytest.raises(
-        DataError, match=r"losses.jsonl: damaged \(.*\); take another `output=`"
+        DataError, match=r"losses.jsonl: damaged \(.*\); use another `output=`"
     ):
         restored(tmp_path)
 

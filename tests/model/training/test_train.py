@@ -127,12 +127,14 @@ def test_more_steps_continue_and_other_settings_are_refused(
     run_to_end(records_folder, tmp_path, steps=7)
 
     def refuse(difference, **changes):
-        message = f"belongs to a training of other settings: {difference}; take another"
+        message = (
+            f"belongs to a training with other settings: {difference}; use another"
+        )
         with pytest.raises(UsageError, match=message):
             prepare_training(records_folder, tmp_path, **changes)
 
-    refuse("seed is 17 there and 18 here", seed=18)
-    refuse("dropout is .* and 0.2 here", network=network_config(dropout=0.2))
+    refuse("seed is 17 there, 18 here", seed=18)
+    refuse("dropout is .*, 0.2 here", network=network_config(dropout=0.2))
     # Batches of one shape hold other documents: a TPU does not go on after GPUs.
     with monkeypatch.context() as patch:
         patch.setattr(generator, "needs_fixed_shapes", lambda _: True)
@@ -324,9 +326,9 @@ class SlowTraining(Training):
     [
         (
             30_000_030,
-            r"train: about (\d+) [hd].* left for 30,000,000 steps; less with fewer",
+            r"train: about (\d+) [hd].* left, for 30,000,000 steps; use fewer",
         ),
-        (150_030, r"train: about (\d+) min left for 150,000 steps$"),
+        (150_030, r"train: about (\d+) min left, for 150,000 steps$"),
         (150, "^$"),
     ],
 )
@@ -357,7 +359,7 @@ def test_references_in_other_alphabets_choose_a_step_by_its_loss(
     folder = write_records(tmp_path / "records", splits, tokenizer)
     settings = {"validation_steps": 100, "validation_documents": 3}
     training = prepare_training(folder, tmp_path / "o", **settings)
-    assert "the best step is chosen by its loss: ROUGE reads" in capsys.readouterr().err
+    assert "the best step is chosen by its loss, as ROUGE" in capsys.readouterr().err
     with eagerly():
         figures = training.validate()
     assert training.best_by == "loss" and not figures.keys() & rouge.MEASURES.keys()
@@ -422,7 +424,7 @@ def test_the_first_record_set_is_validated_on_and_needs_the_split(
     both = [records_folder, str(unvalidated)]
     prepare_training(both, tmp_path / "out", validation_steps=4)
     prepare_training(both[::-1], tmp_path / "out")
-    match = f"{unvalidated} holds no records of the split 'validation'; prepare a la"
+    match = f"{unvalidated} has no records of the split 'validation'; prepare again"
     with pytest.raises(UsageError, match=match):
         prepare_training(both[::-1], tmp_path / "out", validation_steps=4)
 
@@ -435,13 +437,16 @@ LINEAR = {"schedule": "linear", "warmup_steps": 50}
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"patience": 1}, "`patience=` counts validations, and `validation_steps=0`"),
+        ({"patience": 1}, "`patience=` counts validations, but `validation_steps=0`"),
         ({"clip_norm": -1.0}, "clip_norm must not be negative, but is -1.0"),
-        ({"label_smoothing": 1.0}, "`label_smoothing=` is a share from 0 to below 1"),
+        (
+            {"label_smoothing": 1.0},
+            "`label_smoothing=` must be a share from 0 to below 1",
+        ),
         ({"steps": 0}, "`steps=` must be at least 1, not 0"),
         (
             {**LINEAR, "epochs": 2},
-            "`schedule=linear` falls to 0 at the last of `steps=`",
+            "`schedule=linear` needs `steps=`, which `epochs=` replaces",
         ),
         ({**LINEAR, "steps": 50}, "`warmup_steps=50` must be below `steps=50`"),
     ],

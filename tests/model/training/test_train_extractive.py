@@ -218,9 +218,11 @@ def test_articles_without_sentences_are_passed_over(records, tmp_path, kind):
         (article,) = training.validated
         assert article.sentences == labelled.sentences[:MAX_SENTENCES]
     else:
-        match = "r: no article of a split has a sentence to learn from; prepare another"
+        match = (
+            "r: a split has no article with a sentence to learn from; prepare another"
+        )
         if kind == "cyrillic":
-            match = "r: oracle labels follow from ROUGE, which reads a to z and 0 to 9,"
+            match = "r: oracle labels need ROUGE, which reads only a to z and 0 to 9,"
         with pytest.raises(DataError, match=match):
             run_extractor_training(records=folder, output=str(tmp_path / "o"))
 
@@ -384,7 +386,7 @@ def test_records_without_labels_and_bundles_of_another_kind_are_refused(
     records, records_folder, undisturbed, bundle, tmp_path, train
 ):
     match = (
-        "these records hold no oracle labels; prepare them with `oracle_sentences=5`"
+        "these records have no oracle labels; prepare them with `oracle_sentences=5`"
     )
     with pytest.raises(UsageError, match=match):
         train(records=records_folder, output=str(tmp_path / "o"))
@@ -407,7 +409,10 @@ def test_records_without_labels_and_bundles_of_another_kind_are_refused(
         ({"learning_rate": 0.0}, "`learning_rate=` must be above 0, not 0.0"),
         ({"dropout": 1.5}, "dropout is a share from 0 to below 1, not 1.5"),
         ({"epoch": 1}, "'epoch'; did you mean epochs"),
-        ({"vector_precision": "int8"}, "vector_precision is one of float32, mixed_bf"),
+        (
+            {"vector_precision": "int8"},
+            "vector_precision must be one of float32, mixed_bf",
+        ),
     ],
 )
 def test_flags_that_cannot_be_are_refused(records, tmp_path, flags, message):

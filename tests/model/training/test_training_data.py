@@ -245,8 +245,8 @@ def test_sets_of_different_tokenizers_are_refused(
         way_out += f"{first}`"
     with pytest.raises(
         UsageError,
-        match=rf"^{second} and {first} cannot be mixed, as their token ids mean "
-        rf"different things \({flag} .* and .*\); prepare {second} again {way_out}$",
+        match=rf"^{second} and {first} cannot be combined, as their tokenizers "
+        rf"differ \({flag} .* and .*\); prepare {second} again {way_out}$",
     ):
         open_records([first, second])
 
@@ -266,11 +266,15 @@ def test_shards_that_cannot_be_trained_on_are_refused(copy_records, tmp_path):
     outside = dataclasses.replace(train[0], file="../x.tfrecord")
     others = {"validation": info.splits["validation"]}
     for splits, error, message in (
-        ({}, UsageError, "records holds no records of the split 'train'; prepare a la"),
-        ({"train": ()}, UsageError, "records holds no records of the split 'train'; p"),
-        ({"train": train[1:2]}, DataError, f"{missing}: the shard is missing; run the"),
-        ({"train": train[2:]}, DataError, f"{damaged}: the checksum differs from data"),
-        ({"train": [outside]}, DataError, "dataset.json: it names the file '../x.tfre"),
+        ({}, UsageError, "records has no records of the split 'train'; prepare again"),
+        ({"train": ()}, UsageError, "records has no records of the split 'train'; p"),
+        ({"train": train[1:2]}, DataError, f"{missing}: missing; run the"),
+        (
+            {"train": train[2:]},
+            DataError,
+            f"{damaged}: damaged, as its checksum differs from data",
+        ),
+        ({"train": [outside]}, DataError, "dataset.json: it lists the file '../x.tfre"),
     ):
         described = dataclasses.replace(info, splits={**others, **splits})
         with pytest.raises(error, match=message):
@@ -290,5 +294,7 @@ def test_shards_on_an_object_store_are_copied_here(records_folder, shards, tmp_p
     for path, original in zip(paths, shards, strict=True):
         assert Path(path).read_bytes() == Path(original).read_bytes()
     remote.pipe(f"{folder}/train-00000-of-00003.tfrecord", b"damaged")
-    with pytest.raises(DataError, match=rf"{folder}/train-00000.*: the checksum"):
+    with pytest.raises(
+        DataError, match=rf"{folder}/train-00000.*: damaged, as its checksum"
+    ):
         check_shards(folder, info, "train", staging=str(tmp_path))

@@ -75,7 +75,9 @@ def test_a_bundle_that_does_not_fit_is_refused(trained, tokenizers):
         r"\(\w{12}, 5 pieces\); prepare the records with `tokenizer=",
     ):
         weights_of_bundle(trained, TokenizerPair(OTHER, OTHER))
-    match = "`max_source_tokens=193` is more than the 192 positions that .* has learned"
+    match = (
+        "`max_source_tokens=193` is more than the 192 learned positions of .*; set it"
+    )
     with pytest.raises(UsageError, match=match):
         weights_of_bundle(trained, tokenizers, max_source_tokens=193)
 
@@ -88,7 +90,9 @@ def test_a_training_from_other_first_weights_is_another(
         prepare_training(records_folder, tmp_path, network=config, initial=initial)
     )
     other = dataclasses.replace(initial, identity={"init_from": "0" * 16})
-    with pytest.raises(UsageError, match="of other settings: the first weights differ"):
+    with pytest.raises(
+        UsageError, match="with other settings: the initial weights differ"
+    ):
         prepare_training(records_folder, tmp_path, network=config, initial=other)
 
 
@@ -144,7 +148,7 @@ def test_a_decoder_is_put_on_an_encoder(encoder_bundle, tokenizers):
 def test_a_network_without_an_encoder_has_none_to_freeze(records_folder, tmp_path):
     shape = {"width": 8, "heads": 2, "feed_forward": 10, "layers": 1}
     config = DecoderOnlyConfig(vocabulary_size=600, pad_id=0, **shape)
-    match = "`freeze_encoder=` is about an encoder, and this network has none of its"
+    match = "`freeze_encoder=` does not apply, as this network has no sep"
     with pytest.raises(UsageError, match=match):
         prepare_training(records_folder, tmp_path, network=config, freeze_encoder=True)
 
@@ -173,6 +177,6 @@ def test_embeddings_begin_as_word_vectors(tokenizers, tmp_path, capsys):
 
 
 def test_word_vectors_that_are_not_there_are_refused(tmp_path):
-    match = "`word_vectors=.*none.txt`: there is no such file; name one in Word2Vec's"
+    match = "`word_vectors=.*none.txt`: no such file; name a file in Word2Vec's"
     with pytest.raises(UsageError, match=match):
         with_word_vectors(InitialWeights(), str(tmp_path / "none.txt"))

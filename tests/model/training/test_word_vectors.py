@@ -80,8 +80,8 @@ def test_words_of_all_kinds(content, expected, tmp_path):
     assert lists_of(write(tmp_path, content), wanted, 2) == expected
 
 
-UNKNOWN = "it begins neither with two whole numbers nor with a word and its numbers; "
-ROW = "line {} is not a word and 3 finite numbers; download it again, or correct it; sa"
+UNKNOWN = "it must begin with two whole numbers, or with a word and its numbers; "
+ROW = "line {} is not a word and 3 finite numbers; correct it or download it again; sa"
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ ROW = "line {} is not a word and 3 finite numbers; download it again, or correct
         (b"it 1 2 3\nhe 1 1e39 2\n", ROW.format(2)),
         (
             b"2 3\nit 1 2 3\n",
-            "it holds 1 words, and its header says 2; download it again, or correct th",
+            "it holds 1 words, but its header says 2; download it again or correct th",
         ),
         (b"\x1f\x8b\x08\0\0\n\xff\xff", UNKNOWN),
     ],
@@ -130,9 +130,9 @@ def test_rows_are_replaced_by_the_vectors_of_their_tokens(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"9 3\nhe 1 2 3\n", "its vectors have 3 numbers, and the embedding has 2; tr"),
-        (b"il 1 2\n", "none of the 1 words of the tokenizer is in it; take vectors of"),
-        (b"he 0 0\n", "the vectors of all 1 words found are zero; take another file"),
+        (b"9 3\nhe 1 2 3\n", "its vectors have 3 numbers, but the embedding has 2; tr"),
+        (b"il 1 2\n", "it has none of the 1 words of the tokenizer; use vectors in"),
+        (b"he 0 0\n", "the vectors of all 1 matching words are zero; use another file"),
     ],
 )
 def test_a_file_that_does_not_fit_the_table_is_refused(content, message, tmp_path):

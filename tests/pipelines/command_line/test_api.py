@@ -124,7 +124,7 @@ def test_a_type_checker_names_wrong_keywords_and_types_alone(tmp_path):
 def test_a_function_takes_first_what_its_command_takes_without_a_flag(tmp_path):
     folder = str(tmp_path)
     for check in (lambda: precis.verify(folder), lambda: precis.verify(folder=folder)):
-        with pytest.raises(precis.UsageError, match="neither a run nor records"):
+        with pytest.raises(precis.UsageError, match="not a run, records"):
             check()
     with pytest.raises(precis.UsageError, match="DIR is needed: finished run"):
         precis.digest()
@@ -159,8 +159,8 @@ def test_one_text_is_summarized_as_a_run_would():
     [
         (" \n", {}, "the text cannot be summarized: the article has no text"),
         (["a", "b"], {}, "takes one text, not list; precis.summarize takes a corpus"),
-        ("Rain.", {"bundle": "none"}, "none: this is no complete bundle"),
-        ("Rain.", {"clean": "raw"}, "clean is one of standard, none, not 'raw'"),
+        ("Rain.", {"bundle": "none"}, "none: not a complete bundle"),
+        ("Rain.", {"clean": "raw"}, "clean must be one of standard, none, not 'raw'"),
         ("Rain.", {"output": "o"}, "takes no output; precis.summarize does"),
         ("Rain.", {"bundle": ["b"]}, "bundle takes a value of type str, not "),
         ("Rain.", {"sentence": 1}, "unknown option 'sentence'; did you mean sentences"),

@@ -45,23 +45,26 @@ def test_help_and_version_exit_with_0(capsys):
         ("prepare", "--corpus is needed: the corpus: jsonl:GLOB, "),
         ("train --output out", "--records is needed: folder that `precis prepare` wr"),
         ("import --output out", "DIR is needed: BART, PEGASUS, T5"),
-        ("import checkpoint --output out", "checkpoint: this is no checkpoint (no c"),
+        ("import checkpoint --output out", "checkpoint: not a checkpoint (no c"),
         ("import out --output ./out", "--output ./out is the checkpoint itself, who"),
         ("export --output out", "DIR is needed: network, the --output of `precis tra"),
-        ("export bundle --output out", "bundle: this is no complete bundle (no manif"),
+        ("export bundle --output out", "bundle: not a complete bundle (no manif"),
         ("evaluate", "--input is needed: run folder written by "),
         (f"{PREPARE} --task_bytes many", "task_bytes takes a value of type int, not"),
-        (f"{TRAIN} --network huge", "--network is one of tiny, four_layers, small, si"),
+        (
+            f"{TRAIN} --network huge",
+            "--network must be one of tiny, four_layers, small, si",
+        ),
         (f"{TRAIN} --stepps 3", "there is no flag --stepps; did you mean --steps?"),
         (f"{TRAIN} --runner FnApiRunner", "there is no flag --runner; "),
         (f"{TRAIN} --verbos", "there is no flag --verbos; did you mean --verbose?"),
         ("export b c", "'c' stands behind no flag; name one before it"),
         (f"{SUMMARIZE} --extractive lexrnak", "--extractive: there is no method 'lexr"),
-        (f"{SUMMARIZE} --bundle b", "b: this is no complete bundle (no manifest.json)"),
-        (f"{SUMMARIZE} --n_best 9", "--n_best must lie between 1 and --beam_width (4)"),
+        (f"{SUMMARIZE} --bundle b", "b: not a complete bundle (no manifest.json)"),
+        (f"{SUMMARIZE} --n_best 9", "--n_best must be from 1 to --beam_width (4)"),
         ("summarize --config htp://a.yaml", "htp://a.yaml: Protocol not known: htp; "),
         ("summarize --config none.yaml", "--config none.yaml: there is no such file; "),
-        (TRAIN, "records: there are no records here"),
+        (TRAIN, "records: not a folder of records"),
         ("evaluate --input run", "run does not exist; give the --output of `precis s"),
         (f"{PREPARE} --tokenizer t", "--tokenizer t is no tokenizer folder (no token"),
         ("prepare --corpus jsonl:*.jsonl --output o", "no file matches *.jsonl (in t"),
@@ -70,7 +73,7 @@ def test_help_and_version_exit_with_0(capsys):
         ("evaluate --input ''", "--input is empty: run folder written by `precis s"),
         ("train --records r --output ''", "--output is empty: folder for the bundle"),
         ("summarize --corpus sample: --output ''", "--output is empty: folder for"),
-        ("verify ''", "DIR is empty: run, records or bundle"),
+        ("verify ''", "DIR is empty: folder of a run, records or a bundle"),
         (f"{PREPARE} --max_failed_share 2", "--max_failed_share is a share from 0 to "),
         (f"{PREPARE} stray", "'stray' stands behind no flag; name one before it, as"),
         (f"{SUMMARIZE} stray", "'stray' stands behind no flag; name one before it, as"),
@@ -174,8 +177,9 @@ def test_many_cut_documents_and_a_short_training_are_warnings_of_one_line(capsys
     warn_of_warmup(TrainingConfig(steps=500, warmup_steps=4_000))
     assert capsys.readouterr().err == (
         "precis prepare: warning: 73% of the articles were cut; wait\n"
-        "precis train: warning: --steps 500 end within the warm-up of 4000 "
-        "steps, at 12% of the learning rate; set --warmup_steps 100 or train longer\n"
+        "precis train: warning: --steps 500 is shorter than the warm-up of 4000 "
+        "steps, and stops at 12% of the learning rate; set --warmup_steps 100 or "
+        "train longer\n"
     )
 
 

@@ -16,7 +16,7 @@ from precis.pipelines.engines.beam_runner import as_precis_error, run_pipeline
 from precis.pipelines.summarize.summarize import SummarizeWorker
 
 SUMMARIZE = ("summarize", "--corpus", "sample:20", "--output", "out")
-ROOM = "make room, and run the same command again"
+ROOM = "free some space, and run the same command again"
 
 
 @pytest.fixture(autouse=True)
@@ -70,7 +70,7 @@ FAILED = "the pipeline failed: "
         ),
         (
             "Traceback\nPermissionError: [Errno 13] no\n",
-            JobError(f"{FAILED}no; let this user use it, or name another place"),
+            JobError(f"{FAILED}no; give this user access, or name another place"),
         ),
         (
             "Traceback\n  File x\npackage.ValueError: one\ntwo\nthree [while running "
@@ -116,7 +116,7 @@ def test_a_disk_that_fails_outside_of_a_task_is_one_line(monkeypatch, capsys):
     [
         (OSError(28, "full", "a/b"), f"a/b: full; {ROOM}"),
         (OSError(28, "full"), f"the output, or {tempfile.gettempdir()}: full; {ROOM}"),
-        (OSError(30, "read-only", "a"), "a: read-only; let this user use it, or name"),
+        (OSError(30, "read-only", "a"), "a: read-only; give this user access, or name"),
         (OSError(5, "broken", "a"), "a: broken; correct that, and run the same comma"),
         (OSError("none"), "none; correct that, and run the same command again"),
     ],

@@ -145,7 +145,10 @@ def test_keywords_become_the_dataclasses():
         ({"colour": ["a", "b"]}, "colour takes a value of type str, not "),
         ({"layers": [True]}, "write a text, in quotes, or a list of such"),
         ({"colour": "red", "coats": 0}, "--coats must be at least 1, not 0"),
-        ({"colour": "red", "brush": "rund"}, "is one of flat, round, not 'rund'; did"),
+        (
+            {"colour": "red", "brush": "rund"},
+            "must be one of flat, round, not 'rund'; did",
+        ),
     ],
 )
 def test_a_keyword_that_cannot_be_is_refused(values, message):
@@ -226,12 +229,12 @@ def test_differences_are_named_with_both_values():
     for value, text in (
         (4, ""),
         (3, "`bricks=4` there and 3 here"),
-        (0, "`bricks=4` there and not here"),
+        (0, "`bricks=4` there, not given here"),
     ):
         found = describe_differences({"b": 4}, {"b": value}, fields={"b": width})
         assert found == text
     found = describe_differences({"b": 0}, {"b": 5}, fields={"b": width})
-    assert found == "`bricks=5` here and not there"
+    assert found == "`bricks=5` here, not given there"
     many = differences({str(number): number for number in range(7)})
     assert many.endswith("3 is None there and 3 here; 3 more settings differ")
 

@@ -92,7 +92,11 @@ LEAST = "must be at least"
         (SummarizeOptions, {"window_documents": 0}, f"window_documents {LEAST}"),
         (SummarizeOptions, {"written_sentences": 0}, f"{LEAST} 1, not 0"),
         (SummarizeOptions, {"search_processes": -1}, "but is -1; 0 is"),
-        (SummarizeOptions, {"precision": "float8"}, "`precision=` is one of float32,"),
+        (
+            SummarizeOptions,
+            {"precision": "float8"},
+            "`precision=` must be one of float32,",
+        ),
         (EvaluateOptions, {"resamples": 0}, f"`resamples=` {LEAST} 1, not 0"),
     ],
 )

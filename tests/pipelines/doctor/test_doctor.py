@@ -64,7 +64,7 @@ def problem(diagnose):
     [
         (DataError("a: damaged (x; y);\n copy it"), "a: damaged (x; y)", "copy it"),
         (UsageError("no way out"), "no way out", "run `precis doctor` again"),
-        (OSError(13, "no", "a"), "a: no", "let this user use it, or name another"),
+        (OSError(13, "no", "a"), "a: no", "give this user access, or name another"),
         (RuntimeError("first\nsecond"), "RuntimeError: first", "again"),
     ],
 )

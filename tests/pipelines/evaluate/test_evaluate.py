@@ -52,7 +52,7 @@ def test_output_and_printed_table(run, result, tmp_path, capsys):
 
 def test_another_baseline_and_a_pattern_of_files(run, result, tmp_path):
     pattern = f"{run}/data/part-*.parquet"
-    with pytest.raises(UsageError, match="--output is needed where --input is a patt"):
+    with pytest.raises(UsageError, match="--output is required if --input is a patt"):
         evaluate(input=pattern)
     flags = {**FLAGS, "output": str(tmp_path / "out")}
     other = evaluate(input=pattern, baseline="frequency", **flags)
@@ -118,10 +118,10 @@ def test_what_cannot_be_scored_is_refused_and_no_earlier_result_stays(run, tmp_p
     (tmp_path / "b.parquet").write_text("text")
     output = tmp_path / "out"
     for source, baseline, message in (
-        (bare, "lead", "--baseline: there is no system 'lead'; there are none"),
-        (run, "leed", "--baseline: there is no system 'leed'; did you mean lead[?]"),
-        (run, "reference", "no system 'reference'; there are abstractive, freq"),
-        (bare, "", "no row of .*bare has a reference summary; run `precis summarize`"),
+        (bare, "lead", "--baseline: unknown system 'lead'; use one of none"),
+        (run, "leed", "--baseline: unknown system 'leed'; did you mean lead[?]"),
+        (run, "reference", "unknown system 'reference'; use one of abstractive, freq"),
+        (bare, "", "no row of .*bare has a reference; run `precis summarize`"),
         (tmp_path / "n-*.parquet", "", r"no file matches .*n-\*"),
         (tmp_path / "a.parquet", "", "a.parquet has no column 'reference_summary'"),
         (tmp_path / "b.parquet", "", "b.parquet is no Parquet file"),

@@ -101,9 +101,9 @@ def test_each_group_has_the_scores_of_rouge_score(
     printed = capsys.readouterr().out
     assert (
         "groups scored: 3\n"
-        "groups without reference, and the first of them: 2 ('match', 'vote')\n"
-        "references without group, and the first of them: 1 ('lost')\n"
-        f"references without highlights, and the first of them: 2 ('{without[0]}', "
+        "groups without reference, with the first examples: 2 ('match', 'vote')\n"
+        "references without group, with the first examples: 1 ('lost')\n"
+        f"references without highlights, with the first examples: 2 ('{without[0]}', "
     ) in printed
     # Without rows of documents `precis report` makes no page.
     assert f"wrote {output}: rouge.json" in printed and "next:" not in printed
@@ -116,24 +116,24 @@ def test_each_group_has_the_scores_of_rouge_score(
             [{"group_id": "a", "text": "b"}],
             UsageError,
             "--group_references: .* has no field 'highlights', it has 'group_id', "
-            "'text'.*; a reference has the fields group_id and highlights$",
+            "'text'.*; a reference needs the fields group_id and highlights$",
         ),
         (
             [{"group_id": "vote", "highlights": ["a", "b"]}],
             DataError,
-            "a.jsonl, byte 0: 'highlights' holds a value of type list; mend it or le",
+            "a.jsonl, byte 0: 'highlights' holds a value of type list; correct or re",
         ),
         (
             [{"group_id": None, "highlights": "a"}, {"highlights": "b"}],
             DataError,
-            "a.jsonl, byte 38: 'group_id' is missing; name the group, or write null fo",
+            "a.jsonl, byte 38: 'group_id' is missing; add the id of the group, or",
         ),
         ([], UsageError, "--group_references: .* holds no documents; its files are em"),
         (
             [{"group_id": "x", "highlights": "b"}],
             UsageError,
-            r"no group of .*run has a reference: its groups begin with \[None, '2015', "
-            r".*\], those of --group_references .* with \['x'\]; write the same group",
+            r"no group of .*run has a reference: its first groups are \[None, '2015', "
+            r".*\], but --group_references .* has \['x'\]; use the same group",
         ),
     ],
 )
@@ -154,6 +154,6 @@ def test_a_run_without_groups_and_a_path_without_a_format_are_refused(run, tmp_p
         evaluate(input=tmp_path / "run", group_references="a.jsonl")
     with pytest.raises(UsageError, match="--group_references: unknown corpus 'a.bin'"):
         evaluate(input=run, group_references="a.bin")
-    with pytest.raises(UsageError, match="no system 'lead'; there are summary"):
+    with pytest.raises(UsageError, match="unknown system 'lead'; use one of summary"):
         references = write(tmp_path / "a.jsonl")
         evaluate(input=run, group_references=references, baseline="lead")

@@ -325,9 +325,9 @@ def test_unsplit_texts_are_warned_of_and_can_be_split(tmp_path, capsys):
     run = write_run(tmp_path / "run", [[rows]])
     plain = evaluate(input=run, resamples=10)
     warning = (
-        "warning: ROUGE-Lsum of 3 of 6 rows is ROUGE-L of unsplit text and reads low: "
-        "several sentences on one line (reference 2, abstractive 2); --split_sentences "
-        "cuts them"
+        "warning: ROUGE-Lsum of 3 of 6 rows is too low, as "
+        "several sentences are on one line (reference 2, abstractive 2); "
+        "give --split_sentences"
     )
     assert warning in capsys.readouterr().out.splitlines()
     split = evaluate(input=run, resamples=10, split_sentences=True)

@@ -88,7 +88,7 @@ def test_differences_are_resampled_in_pairs_and_marked_beyond_zero():
     assert touching == {"lsa": True, "luhn": False, "worse": False}
     table = as_text(result).split("\n\n")[1].splitlines()
     assert [line.count("] *") for line in table] == [0, 0, 3, 3] and "+1." in table[2]
-    assert "*: the interval of the paired bootstrap" in as_text(result)
+    assert "*: significant: the interval of the paired bootstrap" in as_text(result)
 
 
 def test_without_lead_nothing_is_compared_unless_a_baseline_is_named():

@@ -67,8 +67,8 @@ def test_a_finished_job_is_left_alone(prepared_records, prepare_flags, capsys):
     assert f"{prepared_records} was finished before; nothing was done" in printed.err
     for changes, message in (
         ({"max_source_tokens": 41}, "`max_source_tokens=40` there and 41 here"),
-        ({"seed": 3}, "seed=3 here and not there"),
-        ({"target": "headline"}, "`target=headline` here and not there"),
+        ({"seed": 3}, "seed=3 here, not given there"),
+        ({"target": "headline"}, "`target=headline` here, not given there"),
         ({"tokenizer": prepared_records}, "the pieces of `tokenizer=`"),
     ):
         match = f"holds the finished result of another job: .*{message}"

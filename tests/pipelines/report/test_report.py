@@ -145,7 +145,7 @@ def test_groups_stand_with_the_documents_of_their_sentences(folder, page):
     sizes = sorted((row["members"] for row in rows), reverse=True)
     assert [int(count) for _, count in shown[:10]] == sizes[:10]
     assert "h0 13 members, 13 of them with a candidate; centrality" in text
-    assert "scored: 1 groups without reference, and the first of them: 22 (" in text
+    assert "scored: 1 groups without reference, with the first examples: 22 (" in text
     buttons = re.findall(
         r'data-number="(\d+)">\s*<span>(.*?)</span>\s*<small>(.*?) · \S+, byte \d+, '
         r"characters ([\d,]+) to ([\d,]+)(?: · in (\d+) documents)?<",
@@ -172,7 +172,7 @@ def test_a_small_page_has_some_documents_and_says_so(folder, tmp_path, capsys):
     assert last[0].startswith(f"report: 10 of {STORMS + 1} documents, 0.")
     assert last[-1] == f"next: open {tmp_path}/p.html in a browser"
     page = (tmp_path / "p.html").read_text(encoding="utf-8")
-    assert "10 of 61 documents are on this page, the lowest ROUGE-1 first" in page
+    assert "10 of 61 documents, sorted by ROUGE-1, lowest first" in page
     assert len(documents_of(page)) == 10
     section = page[page.index('<section id="groups"') : page.index('id="scores"')]
     # Sentences of documents that are not on the page.
@@ -206,8 +206,10 @@ def test_articles_that_are_gone_are_named(folder, tmp_path, capsys):
     assert result.missing_articles == 4
     assert f"{folder}/news.jsonl" in result.missing_reason
     page = Path(result.path).read_text(encoding="utf-8")
-    assert "The source of 4 documents is not at hand" in page
-    assert "there is no evaluation; precis evaluate --input" in page
+    assert "Articles missing for 4 documents: " in page
+    assert (
+        "as the run has no evaluation; create it with precis evaluate --input" in page
+    )
     document = documents_of(page)[0]
     assert document["source"] == {"note": result.missing_reason}
 
@@ -220,10 +222,10 @@ def test_another_evaluation_is_not_shown(folder, tmp_path):
         rows = [{**row, "run_id": "other"} for row in table.to_pylist()]
         pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), part)
     page = Path(report(run=tmp_path / "run", documents=4).path).read_text()
-    other = "is the evaluation of another run; precis evaluate --input"
-    assert f"not shown: {scores} {other} {tmp_path}/run makes one" in page
-    command = f"{other} {tmp_path}/run --group_references jsonl:FILE makes one"
-    assert f"not shown: {scores}/groups {command}" in page
+    other = "is the evaluation of another run; create it with precis evaluate --input"
+    assert f"not shown, as {scores} {other} {tmp_path}/run<" in page
+    command = f"{other} {tmp_path}/run --group_references jsonl:FILE<"
+    assert f"not shown, as {scores}/groups {command}" in page
 
 
 def test_what_is_no_run_is_refused(folder, tmp_path):
@@ -233,12 +235,12 @@ def test_what_is_no_run_is_refused(folder, tmp_path):
     manifest = damaged / "manifest.json"
     whole = manifest.read_text()
     edit_description(manifest, lambda content: content.update(schema_version=3))
-    with pytest.raises(UsageError, match="schema version 3, and this precis reports"):
+    with pytest.raises(UsageError, match="schema version 3, but this precis reports"):
         report(run=damaged)
     manifest.write_text(whole)
     write_success(manifest)
     with pytest.raises(UsageError, match="DIR is empty: finished run, the --output of"):
         report(run="")
     next((damaged / "data").glob("*.parquet")).write_bytes(b"PAR1")
-    with pytest.raises(DataError, match="has 4 bytes and was written with"):
+    with pytest.raises(DataError, match="has 4 bytes instead of the"):
         report(run=damaged)

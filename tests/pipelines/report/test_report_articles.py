@@ -58,10 +58,10 @@ def test_a_changed_or_lost_article_is_not_shown(tmp_path):
     ]
     changed = [{**line, "article": line["article"].upper()} for line in lines]
     write_jsonl(corpus, changed)
-    reason = "the article is no longer the one that was summarized"
+    reason = "the article was changed after it was summarized"
     assert articles_of_rows(rows, manifest) == [reason] * 3
     write_jsonl(corpus, changed[:1])
-    gone = "the corpus does not have it any more"
+    gone = "the article is no longer in the corpus"
     assert articles_of_rows(rows, manifest) == [reason, gone, gone]
     corpus.unlink()
     assert all("no file matches" in each for each in articles_of_rows(rows, manifest))

@@ -35,5 +35,5 @@ def test_the_page_shows_how_the_network_wrote_and_that_of_a_flat_run_is_the_same
     assert "1 passage, head" in dict(document["facts"])["read by the network"]
     order = [round(line["log_prob"], 1) for line in documents if line["log_prob"]]
     assert order == sorted(order)
-    reason = f"log-probability {documents[0]['log_prob']:.2f} a token"
+    reason = f"log-probability {documents[0]['log_prob']:.2f} per token"
     assert documents[0]["reason"].startswith(reason)

@@ -22,7 +22,7 @@ OUTSIDE = (
 
 @pytest.mark.parametrize("name", [*OUTSIDE.split(" "), "", 3, None, ["a"]])
 def test_a_name_that_leads_out_of_the_folder_is_refused(name):
-    message = "f/index.json: it names the file .*, which does not lie within f"
+    message = "f/index.json: it lists the file .*, which is not a plain name"
     with pytest.raises(DataError, match=message):
         files.path_within("f", name, listed_in="f/index.json")
 
@@ -35,7 +35,7 @@ def test_a_name_is_refused_where_a_folder_in_it_is_a_link_that_leads_out(tmp_pat
     (tmp_path / "run" / "same").symlink_to("data")
     (tmp_path / "link").symlink_to("run")
     folder = str(tmp_path / "link")
-    with pytest.raises(DataError, match="it names the file 'data/out/x', which does"):
+    with pytest.raises(DataError, match="it lists the file 'data/out/x', which is not"):
         files.path_within(folder, "data/out/x", listed_in="m")
     # Stores of files by their content put links in place of the files themselves.
     for name in ("data/part", "same/x", "split=a:b/part-0..1.parquet"):
@@ -78,7 +78,9 @@ def test_a_manifest_that_leads_out_is_refused(command, field, place, corpus, cap
         words += ["--corpus", corpus, "--max_failed_share", "0.5"]
     assert exit_code(*words) == 1
     printed = "".join(capfd.readouterr())
-    assert "manifest.json: it names the file '../victim', which does not lie" in printed
+    assert (
+        "manifest.json: it lists the file '../victim', which is not a plain" in printed
+    )
     shutil.rmtree("other", ignore_errors=True)  # The job that reuses has begun there.
     assert contents(place) == before
 
@@ -93,5 +95,5 @@ def test_records_that_name_another_file_are_refused(name, place, prepare_flags, 
     edit_description(place / "records" / "dataset.json", add)
     before = contents(place)
     assert precis("prepare", output="records", **prepare_flags) == 1
-    assert f"dataset.json: it names the file '{name}', " in capfd.readouterr().err
+    assert f"dataset.json: it lists the file '{name}', " in capfd.readouterr().err
     assert contents(place) == before

@@ -93,8 +93,8 @@ def _use(patch: pytest.MonkeyPatch, url: str, folder: Path) -> None:
         ),
         ("acme/token", ".*'401 Unauthorized' .*; check HF_TOKEN, or"),
         ("acme/tiny@v9", "404 .*; name a branch, a tag or a commit"),
-        ("acme/led", "model_type is 'led', and what can be imported is bart, "),
-        ("acme/pickle", "there is neither .* and a pickle .*convert it once where"),
+        ("acme/led", "model_type is 'led', but must be one of bart, "),
+        ("acme/pickle", "there is no .* A pickle .*convert it once"),
     ],
 )
 def test_what_the_hub_does_not_give_is_refused_before_weights_are_fetched(

@@ -131,8 +131,8 @@ def test_a_network_is_converted_once_or_where_nothing_can_be_written_for_a_while
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ({"supported": "numbers"}, "cannot search with `supported=`; leave one of"),
-        ({"common_pieces": 9}, "cannot search with common_pieces"),
+        ({"supported": "numbers"}, "does not support `supported=`; leave one of"),
+        ({"common_pieces": 9}, "does not support common_pieces"),
         ({"repetition_penalty": 1.2}, "with a repetition_penalty of log_probs"),
         ({"precision": "mixed_bfloat16"}, "ctranslate2 has no --precision mixed_bfl"),
         ({"write": "sentences"}, "not say how likely each token is, .* leave --eng"),
@@ -154,5 +154,7 @@ def test_networks_of_other_families_are_refused(tmp_path):
         ({"positions": "rotary"}, "positions is rotary here"),
     ):
         folder = save_layout(tmp_path / str(len(words)), "bart", **changes)
-        with pytest.raises(UsageError, match=f"ctranslate2` computes what .*{words}"):
+        with pytest.raises(
+            UsageError, match=f"ctranslate2` runs only networks .*{words}"
+        ):
             settings_of(bundle=folder, **ENGINE)

@@ -80,11 +80,11 @@ def test_every_document_of_a_faulty_server_has_a_row_or_a_dead_letter(
         **{"d13": "http_403", "d14": "http_429"},
     }
     answered = json.dumps(refusal | {"key": "***"})
-    beside = "; other requests are answered"
-    named = "; give the context of the server as context_tokens"
+    beside = "; the server answers other requests"
+    named = "; set context_tokens to the context length of the server"
     assert letters["d4"]["detail"] == f"HTTP 400 {answered}{beside}{named}"
     assert letters["d6"]["detail"] == f"HTTP 422{beside}"  # It quotes the document.
-    assert letters["d11"]["detail"] == "HTTP 500 {}; other requests are answered"
+    assert letters["d11"]["detail"] == "HTTP 500 {}; the server answers other requests"
     assert {n for n in letters if letters[n]["retryable"]} == {*("d5", "d11", "d14")}
     assert {*rows, *letters} == {f"d{number}" for number in ARTICLES}
     # Each written document is paid once.
@@ -263,7 +263,9 @@ def test_a_server_that_knows_no_key_or_model_ends_the_job(stories, tmp_path, sta
 
 def test_what_is_no_key_is_refused(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-\u201dcopied\u201d")
-    with pytest.raises(UsageError, match="^OPENAI_API_KEY holds characters that no ke"):
+    with pytest.raises(
+        UsageError, match="^OPENAI_API_KEY holds characters that cannot"
+    ):
         summarized([], bundle="openai://127.0.0.1:9/v1#m")
 
 

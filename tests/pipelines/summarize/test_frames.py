@@ -99,8 +99,8 @@ def test_a_frame_without_rows():
             {},
             "has the added column 'language' already; rename it",
         ),
-        (pa.table({"body": ["a"]}), {"output": "o"}, "takes no output"),
-        (pa.table({"body": ["a"]}), {"bundle": "b"}, "b: this is no complete bundle"),
+        (pa.table({"body": ["a"]}), {"output": "o"}, "does not take output"),
+        (pa.table({"body": ["a"]}), {"bundle": "b"}, "b: not a complete bundle"),
     ],
 )
 def test_what_cannot_be_summarized_is_refused(frame, flags, message):

@@ -77,7 +77,9 @@ def test_what_a_language_model_is_not_for(bundle, tmp_path):
     ):
         precis.summarize_text(ARTICLE, bundle=bundle, instruction="Say it. " * 15)
     (tmp_path / "text").write_text(ARTICLE)
-    with pytest.raises(UsageError, match="language model, whose attention is not draw"):
+    with pytest.raises(
+        UsageError, match="attention of a language model cannot be drawn"
+    ):
         attention(bundle=bundle, text=str(tmp_path / "text"), output="picture.png")
 
 
@@ -127,7 +129,7 @@ ROPE = "rope_parameters"
         (
             LLAMA,
             {"mlp_bias": True},
-            "mlp_bias is True, and only False is computed here",
+            "mlp_bias is True, but precis supports only False",
         ),
         (
             QWEN3,
@@ -148,6 +150,6 @@ def test_networks_that_are_not_computed_are_refused(family, settings, words):
 
 def test_a_minimum_length_with_the_prompt_is_refused():
     with pytest.raises(
-        DataError, match="min_length is 9 and counts the prompt; state "
+        DataError, match="min_length is 9, which includes the prompt; write "
     ):
         read_generation(SETTINGS, {"min_length": 9}, is_general=True)

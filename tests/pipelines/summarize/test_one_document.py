@@ -152,7 +152,7 @@ ORACLE = (
         ("--text - --corpus text:*", "--corpus goes with a corpus, and --text - is"),
         ("--text article.txt --limit 3", "--limit goes with a corpus, and --text art"),
         ("--text - --workers 2", "--workers goes with a corpus"),
-        ("--text article.txt --bundle none", "none: this is no complete bundle"),
+        ("--text article.txt --bundle none", "none: not a complete bundle"),
         ("--text article.txt --extractive lead,oracle", ORACLE),
         ("--json", "--json prints the row of one document; name its file, as in"),
     ],

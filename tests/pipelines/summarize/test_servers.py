@@ -74,7 +74,7 @@ def test_the_same_command_asks_again_what_a_server_did_not_answer(run):
 def test_a_prompt_above_the_context_of_a_server_is_cut_again(run):
     server = ChatServer({}, tokens=tokens, context=700)
     rows, said = run(server, [9, 300, 300, 9], long_documents="chunk_merge")
-    assert "; give its context as --context_tokens" in said
+    assert "; set --context_tokens to its context length" in said
     assert [row["chunks"] for row in rows] == [1, 5, 5, 1]
     assert not any(row["truncated"] for row in rows)
     assert {row["seen_ratio"] for row in rows} == {1.0}
@@ -87,10 +87,7 @@ def test_a_prompt_above_the_context_of_a_server_is_cut_again(run):
 def test_a_prompt_that_a_server_cuts_gives_a_flag(run):
     server = ChatServer({}, tokens=tokens, context=700, cuts=True)
     rows, said = run(server, [9, 80, 100, 300, 9])
-    assert (
-        "the server reads 700 tokens of longer prompts; give its context as --cont"
-        in said
-    )
+    assert "the server cuts prompts off after 700 tokens; set --cont" in said
     for row, is_cut in zip(rows, [False, False, True, True, False], strict=True):
         assert row["truncated"] == is_cut
         assert ("truncated_source" in row["quality_flags"]) == is_cut

@@ -107,8 +107,8 @@ def test_a_model_that_was_replaced_is_refused(
     settings = settings_of(**{name: str(folder), **flags})
     other = dict.fromkeys(settings.model_ids, "0" * 16)
     message = (
-        "copy holds model [0-9a-f]{16} now, and this job began with 0{16}; put that "
-        "model back"
+        "copy now holds model [0-9a-f]{16}, but this job began with 0{16}; restore "
+        "that model"
     )
     with pytest.raises(DataError, match=message):
         WindowSummarizer(settings._replace(model_ids=other)).load()
@@ -151,8 +151,8 @@ def test_a_process_reads_a_bundle_once_until_it_is_replaced(
 
 
 def test_a_bundle_of_another_kind_is_refused(bundle, keyphrase_bundle):
-    takes_it = "`keyphrase_bundle=` of `precis summarize` takes it"
-    other = "is of the kind abstractive, and keyphrases"
+    takes_it = "`keyphrase_bundle=` of `precis summarize`"
+    other = "a bundle of kind abstractive, but kind keyphrases"
     neural = {"extractive": "neural", "extractive_bundle": str(keyphrase_bundle)}
     for flags, message in (
         ({"keyphrase_bundle": str(bundle)}, other),

@@ -60,7 +60,7 @@ def test_a_command_that_was_killed_and_stopped_ends_as_an_undisturbed_training(
         done = end_command(number)
         assert done.code == 128 + number and not done.left
         last = int(newest(ended).removeprefix("step-"))
-        kept = f"the training is saved at step {last}"
+        kept = f"the training was saved at step {last}"
         (line,) = error_lines("\n".join(done.lines), "train")
         # Where the disk has other work, the command is killed and the step is lost.
         if "what is finished" in line:
@@ -148,11 +148,26 @@ def test_an_encoder_that_stays_as_it_is_and_a_new_decoder(records_folder, tmp_pa
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ({"max_source_tokens": 193}, "193 is more than the 192 the records were cut a"),
-        ({"encoder": "e", "layers": 3}, "^layers does not go with `encoder=`, whose b"),
-        ({"encoder": "e", "word_vectors": "v"}, "`word_vectors=` does not go with `e"),
-        ({"encoder": "e", "init_from": "b"}, "`encoder=` does not go with `init_from"),
-        ({"init_from": "b", "width": 16}, "`width=` does not go with `init_from=`, w"),
+        (
+            {"max_source_tokens": 193},
+            "193 is more than 192, where the records were cut off",
+        ),
+        (
+            {"encoder": "e", "layers": 3},
+            "^layers cannot be given with `encoder=`, whose b",
+        ),
+        (
+            {"encoder": "e", "word_vectors": "v"},
+            "`word_vectors=` cannot be given with `e",
+        ),
+        (
+            {"encoder": "e", "init_from": "b"},
+            "`encoder=` cannot be given with `init_from",
+        ),
+        (
+            {"init_from": "b", "width": 16},
+            "`width=` cannot be given with `init_from=`, w",
+        ),
     ],
 )
 def test_flags_that_contradict_each_other_or_the_records_are_refused(

@@ -95,18 +95,22 @@ def test_no_test_document_is_trained_on_and_other_flags_are_refused(finished, ca
     steps = pairs.records("train") // 10
     draft = steps - max(2, int(0.14 * steps))
     for changes, message in (
-        ({"writer_steps": 30}, "draft/training .* steps is 18 there and 26 here"),
-        ({"writer_steps": 0}, f"draft/training .* is 18 there and {draft} here"),
-        ({"seed": 4}, "extractor/training .* seed is 17 there and 4 here"),
-        ({"corpus": "sample:9"}, "records .* `corpus=sample:220` there and sample:9"),
+        ({"writer_steps": 30}, "draft/training .* steps is 18 there, 26 here"),
+        ({"writer_steps": 0}, f"draft/training .* is 18 there, {draft} here"),
+        ({"seed": 4}, "extractor/training .* seed is 17 there, 4 here"),
+        ({"corpus": "sample:9"}, "records .* `corpus=sample:220` there, sample:9"),
     ):
         with pytest.raises(UsageError, match=message):
             module.train_summarizer(**{**FLAGS, "output": finished, **changes})
     said = capsys.readouterr().err
-    assert f"{pairs.records('train')} pairs of a sentence and its line are few" in said
+    assert (
+        f"{pairs.records('train')} pairs of a sentence and its line are too few" in said
+    )
     assert f"neural --extractive_bundle {finished}/extractor`" in said
-    whole = f"about 3 min in all on two cores, for {counts['train']} articles and 20 st"
-    assert said.count(whole) == 1 and "less with" not in said
+    whole = (
+        f"about 3 min in total on two cores, for {counts['train']} articles and 20 st"
+    )
+    assert said.count(whole) == 1 and "to shorten it" not in said
 
 
 @pytest.mark.slow
@@ -182,8 +186,11 @@ def test_the_steps_follow_from_the_pairs_up_to_what_brought_something(capsys):
     assert list(map(steps_for, pairs)) == [2, 312, 2_499, 2_500, 2_500]
     # 180 s, 15 ms an article and a second a step.
     for articles, line in (
-        (2_000, "about 9 min in all on two cores, for 2,000 articles and 320 steps of"),
-        (80_000, "about 1 h 5 min .* 2,500 steps .*; less with fewer `writer_steps=`"),
+        (
+            2_000,
+            "about 9 min in total on two cores, for 2,000 articles and 320 steps of",
+        ),
+        (80_000, "about 1 h 5 min .* 2,500 steps .*; use a smaller `writer_steps=`"),
     ):
         module._say_time(articles, steps_for(1.6 * articles))
         assert re.search(line, capsys.readouterr().err)
@@ -194,8 +201,8 @@ def test_the_steps_follow_from_the_pairs_up_to_what_brought_something(capsys):
     [
         ({"writer_steps": -1}, "`writer_steps=` must not be negative, but is -1; 0"),
         # A later step refuses these; they are refused before the first.
-        ({"seed": -1}, "`seed=` lies between 0 and .* not -1"),
-        ({"seed": 1 << 32}, f"`seed=` lies between 0 and .* not {1 << 32}"),
+        ({"seed": -1}, "`seed=` must be from 0 to .* not -1"),
+        ({"seed": 1 << 32}, f"`seed=` must be from 0 to .* not {1 << 32}"),
     ],
 )
 def test_impossible_options_are_refused(changes, message, tmp_path):

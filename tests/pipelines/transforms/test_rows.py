@@ -195,7 +195,7 @@ def test_a_row_of_other_settings_fails_the_pipeline():
     items = p | beam.Create(ITEMS[:1]).with_output_types(Item)
     rows = items | SummarizeDocuments(**FIELDS)
     _ = rows | SummarizeGroups("topic", extractive="frequency")
-    text = "the options here make .*; give SummarizeDocuments the same"
+    text = "the options here give .*; use the same options as in Summ"
     with pytest.raises(Exception, match=text):
         p.run()
 
@@ -213,15 +213,15 @@ def test_a_row_of_other_settings_fails_the_pipeline():
         ),
         (
             SummarizeDocuments(article_field="body", keep_fields=["language"]),
-            "keep_fields language: the rows have a column of this name already; give",
+            "keep_fields language: the rows already have a column of this name; rename",
         ),
         (
             SummarizeGroups("topik"),
-            "no schema with .*document_id.*topik.*; it takes the rows that Summar",
+            "no schema with .*document_id.*topik.*; give it the rows that Summar",
         ),
         (
             WriteSummaries("out"),
-            "the field 'body' of the rows is .*Any.*, for which there is no col",
+            "the field 'body' of the rows is .*Any.*, which a column cannot hold",
         ),
     ],
 )
@@ -233,16 +233,14 @@ def test_what_rows_lack_is_said_when_the_pipeline_is_built(transform, message):
 
 def test_what_makes_no_groups_and_no_errors_is_refused():
     rows = pipeline() | beam.Create([{"n": 1}])
-    with pytest.raises(UsageError, match="takes elements of .*Document, or rows with"):
+    with pytest.raises(UsageError, match="needs elements of .*Document, or rows with"):
         rows | SummarizeDocuments()
     with pytest.raises(
         UsageError, match="SummarizeGroups: .* no schema with .*, n, se"
     ):
         rows | SummarizeGroups("n")
     for given in ({"main_tag": "x"}, {"output": "good"}, {"output": None}, "failed"):
-        with pytest.raises(
-            UsageError, match="name of the output .* good is that of th"
-        ):
+        with pytest.raises(UsageError, match="name of an output .* other than good"):
             ReadCorpus("sample:", error_handling=given)
     kind = row_type(SUMMARY_SCHEMA, {"x": float})
     rows = pipeline() | beam.Create([]).with_output_types(kind)

@@ -95,7 +95,7 @@ def test_the_fields_that_documents_keep_are_columns_of_their_types(tmp_path):
         _ = rows | beam.io.WriteToParquet(f"{tmp_path}/rows/beam", row_schema(rows))
         own = p | beam.Create([Document(article="Rain fell.", metadata={"n": 7})])
         untyped = own | "Untyped" >> SummarizeDocuments(keep_fields="n", **LEAD)
-        message = "keep_fields n: the documents have no type .* as in n:string"
+        message = "keep_fields n: the documents give no type .* such as n:string"
         with pytest.raises(UsageError, match=message):
             untyped.rows | "Refused" >> WriteSummaries(f"{tmp_path}/untyped")
         typed = own | "Typed" >> SummarizeDocuments(keep_fields="n:int64", **LEAD)
@@ -142,7 +142,7 @@ def test_elements_that_are_no_documents_are_an_error_of_the_pipeline():
     p = pipeline()
     untyped = p | beam.Create([{"article": "A."}]).with_output_types(Any)
     _ = untyped | SummarizeDocuments(**LEAD)
-    message = "Document, or rows with a schema, not dict; make them with beam.Map"
+    message = "Document, or rows with a schema, not dict; convert them with beam.Map"
     with pytest.raises(Exception, match=message):
         p.run()
 
@@ -152,11 +152,14 @@ def test_elements_that_are_no_documents_are_an_error_of_the_pipeline():
     [
         ({"beamwidth": 3}, "unknown option 'beamwidth'; did you mean beam_width"),
         ({"corpus": "sample:"}, "unknown option 'corpus'"),
-        ({"output": "out"}, "takes no output; WriteSummaries writes its rows"),
+        (
+            {"output": "out"},
+            "does not take output; use WriteSummaries to write its rows",
+        ),
         ({"extractive": "best"}, "--extractive: there is no method 'best'"),
-        ({"bundle": "no"}, "no: this is no complete bundle"),
+        ({"bundle": "no"}, "no: not a complete bundle"),
         ({"beam_width": 0}, "`beam_width=`"),
-        ({"clean": "raw"}, "clean is one of standard, none, not 'raw'"),
+        ({"clean": "raw"}, "clean must be one of standard, none, not 'raw'"),
     ],
 )
 def test_options_are_checked_when_the_pipeline_is_built(options, message):

@@ -23,9 +23,9 @@ from precis.model.errors import DataError, UsageError
 from precis.model.finished import listed_files
 
 DESCRIPTIONS = {"run": "manifest.json", "records": "dataset.json"}
-CHANGED = "its checksum is not that in"
-FOREIGN = "is no part of the result"
-NO_RECORD = "a row or dead letter is of no record there"
+CHANGED = "its checksum differs from the checksum in"
+FOREIGN = "is not part of the result"
+NO_RECORD = "the corpus has no record at this place"
 SEVERAL = "has more than one row or dead letter"
 
 
@@ -115,7 +115,9 @@ def test_what_is_whole_has_no_findings(whole, corpus, capsys):
     for kind, folder in whole.items():
         sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
         assert exit_code("verify", str(folder)) == 0
-        note = "note: document_id: 1 rows have that of a row before them, such as 'd00'"
+        note = (
+            "note: document_id: 1 rows repeat the id of an earlier row, such as 'd00'"
+        )
         printed = capsys.readouterr().out.splitlines()
         assert [line.partition(";")[0] for line in printed] == [
             *[note] * (kind == "run"),
@@ -144,10 +146,10 @@ def test_a_missing_cut_or_flipped_file_is_named(copy, kind, pattern, capsys):
     content = path.read_bytes()
     size = len(content)
     path.write_bytes(content[:-9])
-    line = f"{name}: has {size - 9:,} bytes and was written with {size:,}"
+    line = f"{name}: has {size - 9:,} bytes instead of the {size:,} that were written"
     assert findings(folder) == [line]
     path.write_bytes(flipped(content))
-    line = f"{name}: has another content than was written: its checksum differs"
+    line = f"{name}: was changed after it was written: its checksum differs"
     assert findings(folder) == [line]
     path.unlink()
     assert exit_code("verify", str(folder)) == 1
@@ -186,20 +188,22 @@ def test_odd_entries_of_a_folder_are_named(run):
 def test_files_of_a_job_are_named_once(run):
     for name in ("job.json", "infer/00000.json"):
         files.write_bytes(str(run / "_tasks" / name), b"{}")
-    line = "_tasks: a job runs here or was stopped; the same command finishes it"
-    assert findings(run) == [line]
+    line = "a job is running here or was stopped; run the same command to finish it"
+    assert findings(run) == [f"_tasks: {line}"]
 
 
-OTHER_CHECKSUM = "manifest.json: its checksum is not that in _SUCCESS; one of them was"
+OTHER_CHECKSUM = (
+    "manifest.json: its checksum differs from the checksum in _SUCCESS; one of them was"
+)
 
 
 @pytest.mark.parametrize(
     ("name", "change", "line"),
     [
         ("_SUCCESS", None, "_SUCCESS: is missing: the result is not finished"),
-        ("_SUCCESS", lambda old: b"", "_SUCCESS: has 0 bytes in place of 130"),
-        ("_SUCCESS", lambda old: old[:-1], "_SUCCESS: has 129 bytes in place of 130"),
-        ("_SUCCESS", lambda old: old + b"\n", "_SUCCESS: has 131 bytes in place of 13"),
+        ("_SUCCESS", lambda old: b"", "_SUCCESS: has 0 bytes instead of 130"),
+        ("_SUCCESS", lambda old: old[:-1], "_SUCCESS: has 129 bytes instead of 130"),
+        ("_SUCCESS", lambda old: old + b"\n", "_SUCCESS: has 131 bytes instead of 13"),
         ("_SUCCESS", lambda old: b"0" * 129 + b"\n", OTHER_CHECKSUM),
         ("manifest.json", None, "manifest.json: missing; run the same command again"),
         ("manifest.json", lambda old: old.replace(b"1", b"2", 1), OTHER_CHECKSUM),
@@ -246,13 +250,17 @@ def _set(*keys, value):
     ("kind", "change", "line"),
     [
         ("run", _set("files", value=None), "damaged ("),
-        ("run", _set("files", 0, "file", value="../x"), "it names the file '../x', "),
-        ("run", _set("files", 0, "file", value=3), "it names the file 3, "),
+        ("run", _set("files", 0, "file", value="../x"), "it lists the file '../x', "),
+        ("run", _set("files", 0, "file", value=3), "it lists the file 3, "),
         ("run", _set("sources", value={"a": []}), "damaged ("),
-        ("run", _set("counts", "read", value="1"), "counts.read is 1, and the sum of "),
-        ("run", _set("schema_version", value=2), "its schema_version is 2, and this "),
-        ("run", _set("run_id", value=5), "its run_id is not that of its fing"),
-        ("run", _set("settings", value={}), "its settings_id is not that of its set"),
+        (
+            "run",
+            _set("counts", "read", value="1"),
+            "counts.read is 1, but the sum over",
+        ),
+        ("run", _set("schema_version", value=2), "schema_version is 2, but this "),
+        ("run", _set("run_id", value=5), "run_id does not match the fing"),
+        ("run", _set("settings", value={}), "settings_id does not match the set"),
         ("records", _set("format_version", value=7), "its format_version is 7, and t"),
         ("records", _set("splits", value={"a": 1}), "damaged ("),
         ("records", lambda c: c.pop("seed"), "damaged ("),
@@ -277,7 +285,7 @@ def test_counts_of_a_source_file_that_do_not_add_up_are_named(run):
     assert unequal.startswith("manifest.json: the run read ")
     assert "which are not those it accounts for: written " in unequal
     assert rows.startswith("manifest.json: rows of ")
-    assert rows.endswith(": 23, and the files have 24")
+    assert rows.endswith(": 23, but the files have 24")
 
 
 @pytest.mark.parametrize(
@@ -304,7 +312,9 @@ def test_rows_and_letters_that_are_missing_or_repeated_are_named(copy):
     change_rows(run, lambda table: table.slice(1))
     assert any(line.startswith("manifest.json: rows of ") for line in findings(run))
     list_again(run, path, rows)
-    assert findings(run) == [f"{name}: has {rows - 1} rows, and {rows} are listed"]
+    assert findings(run) == [
+        f"{name}: has {rows - 1} rows, but the manifest lists {rows}"
+    ]
     path.write_bytes(content[name])
     change_rows(run, lambda table: pa.concat_tables([table, table.slice(1, 1)]))
     assert f"{name}, row {rows}: its document has another row" in findings(run)
@@ -316,7 +326,9 @@ def test_rows_and_letters_that_are_missing_or_repeated_are_named(copy):
     dead_letters_name, dead_letters = change_dead_letters(run, lambda given: given[1:])
     assert any("manifest.json: failed of " in line for line in findings(run))
     list_again(run, run / dead_letters_name, len(dead_letters))
-    count = f"has {len(dead_letters) - 1} rows, and {len(dead_letters)} are listed"
+    count = (
+        f"has {len(dead_letters) - 1} rows, but the manifest lists {len(dead_letters)}"
+    )
     assert findings(run) == [f"{dead_letters_name}: {count}"]
 
 
@@ -325,13 +337,13 @@ def test_rows_and_letters_of_another_run_are_named(run):
     other = with_value("run_id", None, "x")
     name = change_rows(run, lambda table: other(pa.concat_tables([table] * 4)))
     rows = pq.read_metadata(run / name).num_rows
-    lines = [line for line in findings(run) if "run_id is not" in line]
+    lines = [line for line in findings(run) if "run_id differs" in line]
     assert len(lines) == 21 < rows
-    problem = "run_id is not that of the manifest"
+    problem = "run_id differs from the manifest"
     assert lines[0] == f"{name}, row 0: {problem}"
-    assert lines[-1] == f"{name}: {problem}, in {rows - 20} more places"
+    assert lines[-1] == f"{name}: {problem}; {rows - 20} more places"
     name, _ = change_dead_letters(run, lambda given: [{**given[0], "run_id": "x"}])
-    assert f"{name}, row 0: run_id is of another run" in findings(run)
+    assert f"{name}, row 0: run_id belongs to another run" in findings(run)
 
 
 def test_a_corpus_that_was_moved_is_compared_and_one_that_was_changed_named(
@@ -346,17 +358,17 @@ def test_a_corpus_that_was_moved_is_compared_and_one_that_was_changed_named(
     moved.write_bytes(content.replace(b"Nobody", b"Nobodi", 1))
     lines = findings(run, corpus=f"jsonl:{moved}")
     assert [line.partition(": ")[2] for line in lines] == [
-        "content_sha256 is not that of the article; the document was changed",
-        "a sentence is not what the article has at its offsets",
+        "content_sha256 differs from the article; the document was changed",
+        "a sentence differs from the article at its offsets",
     ]
 
 
 @pytest.mark.parametrize(
     ("column", "value", "problem"),
     [
-        ("content_sha256", "a" * 64, "content_sha256 is not that of the article; the "),
-        ("document_id", "x", "document_id is not that of the document"),
-        ("extractive", "text", "a sentence is not what the article has at its offsets"),
+        ("content_sha256", "a" * 64, "content_sha256 differs from the article; the "),
+        ("document_id", "x", "document_id differs from the document"),
+        ("extractive", "text", "a sentence differs from the article at its offsets"),
     ],
 )
 def test_a_row_that_is_not_that_of_its_document_is_named(
@@ -412,7 +424,7 @@ def test_a_corpus_is_read_with_the_flags_of_the_run(tmp_path):
     assert findings(run, corpus=corpus) == []
     lines = findings(run, corpus=corpus, id_field="text")
     assert len(lines) == 2
-    assert all("document_id is not that of the document" in line for line in lines)
+    assert all("document_id differs from the document" in line for line in lines)
 
 
 def test_a_run_of_two_corpora_is_compared_with_both(tmp_path, capsys):
@@ -429,18 +441,18 @@ def test_a_run_of_two_corpora_is_compared_with_both(tmp_path, capsys):
     outcome = f"run {run} is as it was written, but differs from --corpus: 1 finding ab"
     assert lines[1].startswith(outcome)
     other = write_jsonl(tmp_path / "c.jsonl", documents)
-    message = f"{other} is not the corpus of this run, which has read {tmp_path}/a.json"
+    message = f"{other} is not the corpus of this run, which read {tmp_path}/a.json"
     with pytest.raises(UsageError, match=message):
         findings(run, corpus=other)
 
 
 def test_folders_that_cannot_be_verified_are_refused(tmp_path, bundle):
-    message = "is neither a run nor records nor a bundle; name the --output of "
+    message = "is not a run, records or a bundle; name the --output of "
     for folder in (tmp_path / "none", tmp_path):
         with pytest.raises(UsageError, match=message):
             precis.verify(folder=folder)
         (tmp_path / "manifest.json").write_text('{"kind": "graph"}')
-    message = "--corpus goes with a run, and .* is a bundle"
+    message = "--corpus is only for a run, but .* holds a bundle"
     with pytest.raises(UsageError, match=message):
         findings(bundle, corpus="sample:3")
 
@@ -463,16 +475,16 @@ def _removed(name):
         (_replaced("manifest.json", 'l_id": "', 'l_id": "0'), "manifest.json: its mod"),
         (
             _replaced("manifest.json", '"format_version": 1', '"format_version": 7'),
-            "manifest.json: this precis reads no such bundle",
+            "manifest.json: this precis cannot read it",
         ),
-        (_removed("manifest.json"), "manifest.json: this is no complete bundle (no m"),
+        (_removed("manifest.json"), "manifest.json: not a complete bundle (no m"),
         (
             _replaced("tokenizer/vocab.txt", "the\n", "thy\n"),
             "tokenizer: is damaged or missing: ",
         ),
         (
             lambda folder: (folder / "notes.txt").write_text("a file of others"),
-            "notes.txt: is no part of the result",
+            "notes.txt: is not part of the result",
         ),
         (lambda folder: (folder / "README.md").write_text("other words"), ""),
     ],

@@ -56,7 +56,7 @@ def test_a_damaged_or_missing_file_is_named_once(run):
     content = path.read_bytes()
     path.write_bytes(content[:-1] + b"?")
     (line,) = findings(run)
-    assert line.startswith(f"groups/{path.name}: has another content than was written")
+    assert line.startswith(f"groups/{path.name}: was changed after it was written")
     path.unlink()
     assert findings(run) == [f"groups/{path.name}: is missing"]
 
@@ -68,7 +68,7 @@ def test_a_damaged_or_missing_file_is_named_once(run):
             lambda rows: rows[1].update(members=2),
             {"members": 8},
             [
-                "manifest.json: members of groups: 9, and the files have 8",
+                "manifest.json: members of groups: 9, but the files have 8",
                 "PART, row 1: members is 2, and so many documents have a row: 3",
             ],
         ),
@@ -76,8 +76,8 @@ def test_a_damaged_or_missing_file_is_named_once(run):
             lambda rows: rows.pop(0),
             {},
             [
-                "manifest.json: groups of groups: 3, and the files have 2",
-                "manifest.json: members of groups: 9, and the files have 6",
+                "manifest.json: groups of groups: 3, but the files have 2",
+                "manifest.json: members of groups: 9, but the files have 6",
                 "groups, null: a group has no row",
             ],
         ),
@@ -104,7 +104,7 @@ def test_a_damaged_or_missing_file_is_named_once(run):
         (
             lambda rows: rows[1].update(run_id="0" * 16),
             {},
-            ["PART, row 1: run_id is not that of the manifest"],
+            ["PART, row 1: run_id differs from the manifest"],
         ),
     ],
 )

@@ -30,4 +30,4 @@ def test_a_run_is_loaded_once(tmp_path, capsys, scheme):
         edit_description(manifest, lambda c: c.update(groups={"files": c.pop("files")}))
         edit_description(manifest, lambda content: content.update(files=[]))
         assert exit_code(*flags, run) == 2
-        assert "rows of groups alone (--rows groups), and a" in capsys.readouterr().err
+        assert "only rows of groups (--rows groups), but a" in capsys.readouterr().err

@@ -128,7 +128,7 @@ def test_later_runs_bring_nulls_and_fields(tmp_path, address, is_strict):
 @pytest.mark.parametrize(
     ("name", "kind", "message"),
     [
-        ("words", pa.list_(pa.string()), "column 'words' is array in the run and int"),
+        ("words", pa.list_(pa.string()), "column 'words' is array in the run, but int"),
         ("words", pa.duration("s"), ".*Duration.s."),
         ("sentences", pa.list_(pa.int32()), ".*incompatible types: struct.*int32"),
         (
@@ -143,7 +143,7 @@ def test_types_that_do_not_fit_are_refused(tmp_path, address, name, kind, messag
     schema = SCHEMA.set(SCHEMA.get_field_index(name), pa.field(name, kind))
     run = write_run(tmp_path / "b", rows_of("y", **{name: None}), schema=schema)
     with pytest.raises(
-        DataError, match=f"/table does not take the run: {message}.*; l"
+        DataError, match=f"the run does not fit into .*/table: {message}.*; l"
     ):
         load_run(run, address)
     assert DeltaTable(address.removeprefix("delta://")).version() == 0
@@ -175,7 +175,7 @@ def test_tables_that_delta_rs_does_not_write_are_refused(
     log.write_text("".join(f"{json.dumps(action)}\n" for action in actions))
     schema = SCHEMA.append(pa.field("author", pa.string()))
     run = write_run(tmp_path / "b", rows_of("y", "b", author="Ann"), schema=schema)
-    with pytest.raises(DataError, match=f"table does not take the run: .*{message}"):
+    with pytest.raises(DataError, match=f"does not fit into .*table: .*{message}"):
         load_run(run, address)
     assert rows_in(address)["y"]["summary"] == "y by a"
 
@@ -190,7 +190,7 @@ def test_another_writer_is_reported(tmp_path, address, monkeypatch):
         return merge(*arguments, **flags)
 
     monkeypatch.setattr(DeltaTable, "merge", merge_late)
-    with pytest.raises(JobError, match="another writer changed .*; load the run again"):
+    with pytest.raises(JobError, match="another writer changed .*; run the same"):
         load_run(run, address)
     assert rows_in(address)["y"]["summary"] == "y by b"
     assert load_run(run, address).replaced == 1
@@ -206,7 +206,9 @@ def test_an_empty_text_in_a_column_of_partitions_is_refused(
         load_run(write_run(tmp_path / "a", dict([*parts.items()][:1])), address)
         parts = {"part-0.parquet": rows}
     run = write_run(tmp_path / "b", parts)
-    with pytest.raises(DataError, match="run: 'split' is empty in a row, which is nul"):
+    with pytest.raises(
+        DataError, match="run: 'split' is empty in a row, but a partition"
+    ):
         load_run(run, address)
 
 

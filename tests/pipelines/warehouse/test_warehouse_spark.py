@@ -122,7 +122,7 @@ def test_a_table_from_which_spark_deleted_rows_is_refused(spark, warehouse):
     assert [t.delete_files for t in iceberg_table(address).scan().plan_files()] != [
         set()
     ]
-    with pytest.raises(UsageError, match="rows were deleted from it by another progr"):
+    with pytest.raises(UsageError, match="another program deleted rows from it"):
         load_run(write_run(warehouse / "b", rows_of("yz", "b")), address)
     assert summaries(iceberg_table(address)) == {"w": "w by spark", "y": "y by spark"}
     # Rows of other files are replaced, and other rows are added.

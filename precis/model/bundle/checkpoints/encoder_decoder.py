@@ -131,7 +131,8 @@ def _read_t5(settings: Mapping[str, Any]) -> dict[str, Any]:
     if gating not in ("", "gated"):
         raise DataError(
             f"config.json: feed_forward_proj is {settings['feed_forward_proj']!r}, "
-            "and only an activation, or gated- and an activation, can be imported"
+            "but must be the name of an activation, or gated- and the name; it cannot "
+            "be imported"
         )
     # Older files do not state whether the output is scaled. It is scaled if the output
     # layer is the embedding table.

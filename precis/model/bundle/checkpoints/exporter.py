@@ -42,7 +42,7 @@ def checkpoint_settings(
     """
     if not isinstance(config, TransformerConfig):
         raise UsageError(
-            "only an encoder-decoder Transformer can be written for transformers, and "
+            "only an encoder-decoder Transformer can be exported to transformers, but "
             f"this network has a {type(config).__name__}; {_WAY_OUT}"
         )
     differences = {}
@@ -71,8 +71,8 @@ def checkpoint_settings(
             return settings
     title = min(differences, key=lambda title: len(differences[title]))
     raise UsageError(
-        f"transformers has no such network; the nearest is {title}, but "
-        f"{', '.join(differences[title])}; {_WAY_OUT}"
+        f"transformers has no equal network; the nearest is {title}, with "
+        f"differences: {', '.join(differences[title])}; {_WAY_OUT}"
     )
 
 
@@ -89,12 +89,12 @@ def _differences(config: TransformerConfig, settings: Mapping[str, Any]) -> list
     ):
         there = _computation(theirs)
         for name, value in _computation(ours).items():
-            text = f"{name} is {value} here and {there.get(name)} there"
+            text = f"{name} is {value} here, but {there.get(name)} there"
             # A difference of both sides is listed once.
             if value != there.get(name) and text not in differences:
                 differences.append(side + text)
     if config.scaled_output and not config.tied_output:
-        differences.append("a separate output layer is scaled here and not there")
+        differences.append("a separate output layer is scaled here, but not there")
     return differences
 
 

@@ -278,8 +278,8 @@ def check_known(
     for name, values in known.items():
         if (value := settings.get(name)) not in (None, *values):
             raise DataError(
-                f"config.json: {name} is {value!r}, and only "
-                f"{' or '.join(map(repr, values))} is computed here; {way_out}"
+                f"config.json: {name} is {value!r}, but precis supports only "
+                f"{' or '.join(map(repr, values))}; {way_out}"
             )
 
 
@@ -291,8 +291,8 @@ def activation(name: Any, field: str) -> str:
     """
     if name not in ACTIVATIONS:
         raise DataError(
-            f"config.json: {field} {name!r} is not one of {', '.join(ACTIVATIONS)}; "
-            "it cannot be imported"
+            f"config.json: {field} is {name!r}, but precis supports only "
+            f"{', '.join(ACTIVATIONS)}; it cannot be imported"
         )
     return ACTIVATIONS[name]
 

@@ -48,8 +48,8 @@ def task_settings(settings: Mapping[str, Any]) -> Mapping[str, Any]:
     task: Any = (settings.get("task_specific_params") or {}).get("summarization") or {}
     if not isinstance(task, Mapping) or not isinstance(task.get("prefix") or "", str):
         raise DataError(
-            f"config.json: task_specific_params.summarization is {task!r}, and must be "
-            "settings by name with a text as the prefix; correct it, or take it out"
+            f"config.json: task_specific_params.summarization is {task!r}, but must "
+            "be an object whose prefix is a string; correct or remove it"
         )
     return task
 
@@ -86,8 +86,8 @@ def read_generation(
         )
         if not is_off:
             raise DataError(
-                f"{name} is {values[name]!r}, and no search here has it; "
-                "take it out of generation_config.json"
+                f"{name} is {values[name]!r}, which precis does not support; remove "
+                "it from generation_config.json"
             )
     special = _special_tokens(settings, values, is_general=is_general)
     return _search_config(values), special
@@ -103,8 +103,8 @@ def _for_summaries(
     counts_prompt = not settings.get("is_encoder_decoder")
     if counts_prompt and values.get("min_length"):
         raise DataError(
-            f"min_length is {values['min_length']} and counts the prompt; state "
-            "min_new_tokens in its place in generation_config.json"
+            f"min_length is {values['min_length']}, which includes the prompt; write "
+            "min_new_tokens instead in generation_config.json"
         )
     longest = {"max_new_tokens": SearchConfig().max_summary_tokens}
     if "max_length" in values and not counts_prompt:
@@ -116,7 +116,7 @@ def _search_config(values: Mapping[str, Any]) -> SearchConfig:
     early_stopping = values.get("early_stopping", False)
     if early_stopping not in _EARLY_STOPPING:
         raise DataError(
-            f"early_stopping is {early_stopping!r} and must be one of "
+            f"early_stopping is {early_stopping!r}, but must be one of "
             f"{', '.join(map(str, _EARLY_STOPPING))}; correct generation_config.json"
         )
     fields: dict[str, Any] = {}
@@ -142,8 +142,7 @@ def _search_config(values: Mapping[str, Any]) -> SearchConfig:
         )
     except UsageError as error:
         raise DataError(
-            f"the generation settings cannot be: {error}; "
-            "correct generation_config.json"
+            f"invalid generation settings: {error}; correct generation_config.json"
         ) from error
 
 
@@ -176,8 +175,8 @@ def _special_tokens(
     for token in (*needed.values(), *ends, first, last, *suppressed):
         if token is not None and not 0 <= token < settings["vocab_size"]:
             raise DataError(
-                f"the special token {token} is none of the {settings['vocab_size']} "
-                "of vocab_size; correct generation_config.json"
+                f"the special token {token} must be at least 0 and below vocab_size "
+                f"({settings['vocab_size']}); correct generation_config.json"
             )
     start, end, pad = needed.values()
     return SpecialTokens(
@@ -198,8 +197,8 @@ def _single_token(values: Mapping[str, Any], name: str) -> Any:
         return value
     if len(value) != 1:
         raise DataError(
-            f"{name} is {value}, and a search here knows one such token; "
-            "leave one in generation_config.json"
+            f"{name} is {value}, but precis supports only one such token; keep one in "
+            "generation_config.json"
         )
     return value[0]
 
@@ -241,8 +240,8 @@ def generation_settings(config: SearchConfig, special: SpecialTokens) -> dict[st
     for name, value in here.items():
         if value != there[name]:
             raise UsageError(
-                f"transformers has no such search: {name} is {value} here and "
-                f"{there[name]} there; take that, or use `precis summarize`"
+                f"transformers cannot search like this: {name} is {value} here, but "
+                f"would be {there[name]} there; use that value, or `precis summarize`"
             )
     return settings
 

@@ -67,16 +67,19 @@ FAMILIES: Mapping[str, Family] = {
 }
 _SERVE = "serve it with llama.cpp or vLLM: `bundle=openai://HOST:PORT/v1#MODEL`"
 _QUANTIZED = (
-    "Quantized weights (GPTQ, AWQ, GGUF) are not read; take the checkpoint that they "
-    f"were made of, or {_SERVE}"
+    "Quantized weights (GPTQ, AWQ, GGUF) cannot be read; import the checkpoint they "
+    f"were made from, or {_SERVE}"
 )
 # Advice for checkpoints of other types, by patterns of model_type.
 _INSTEAD: Mapping[str, str] = {
-    "led|longt5|bigbird_pegasus": "for long documents take bart, pegasus or t5: "
-    "`long_documents=chunk_merge` reads all of an article",
-    "marian|mbart|m2m_100|nllb-moe": "for other languages than English take a "
-    "summarizer of the type mt5",
-    "": f"take one of these, or {_SERVE}",
+    "led|longt5|bigbird_pegasus": (
+        "for long documents use bart, pegasus or t5 with `long_documents=chunk_merge`, "
+        "which reads the whole article"
+    ),
+    "marian|mbart|m2m_100|nllb-moe": (
+        "for languages other than English use a checkpoint of type mt5"
+    ),
+    "": f"use one of these, or {_SERVE}",
 }
 # The number formats of safetensors that weights may have.
 _FORMATS = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "BF16": "<u2"}
@@ -108,8 +111,8 @@ def read_settings(folder: str) -> dict[str, Any]:
     """
     if not files.exists(files.join(folder, CONFIG_FILE)):
         raise UsageError(
-            f"{folder}: this is no checkpoint (no {CONFIG_FILE}); name a folder that a "
-            f"checkpoint was downloaded to. {_QUANTIZED}"
+            f"{folder}: not a checkpoint (no {CONFIG_FILE}); name the folder of a "
+            f"downloaded checkpoint. {_QUANTIZED}"
         )
     settings = files.read_object(files.join(folder, CONFIG_FILE), way_out=_WAY_OUT)
     model_type = settings.get("model_type")
@@ -119,14 +122,14 @@ def read_settings(folder: str) -> dict[str, Any]:
         writers = [name for name, family in FAMILIES.items() if family.class_name]
         readers = [name for name in FAMILIES if name not in writers]
         raise UsageError(
-            f"{folder}: model_type is {model_type!r}, and what can be imported is "
-            f"{', '.join(writers)}, which write summaries, and {', '.join(readers)}, "
-            f"which only read; {instead} "
-            "(docs/MODELS.md, Checkpoints of other projects)"
+            f"{folder}: model_type is {model_type!r}, but must be one of "
+            f"{', '.join(writers)}, which write summaries, or {', '.join(readers)}, "
+            f"which are encoders; {instead} (docs/MODELS.md, Checkpoints of other "
+            "projects)"
         )
     if "quantization_config" in settings:
         raise UsageError(
-            f"{folder}: {CONFIG_FILE} has a quantization_config. {_QUANTIZED}"
+            f"{folder}: {CONFIG_FILE} holds a quantization_config. {_QUANTIZED}"
         )
     return settings
 
@@ -156,8 +159,8 @@ def load_checkpoint(
         has_sides = is_writer and family.config is TransformerConfig
         if has_sides and settings.get("is_encoder_decoder") is False:
             raise DataError(
-                f"{CONFIG_FILE}: is_encoder_decoder is false, and one side alone "
-                "writes no summaries; take the whole checkpoint"
+                f"{CONFIG_FILE}: is_encoder_decoder is false, but summaries need both "
+                "encoder and decoder; import the whole checkpoint"
             )
         with files.naming_damage(CONFIG_FILE, way_out=_WAY_OUT):
             config = family.network(settings)
@@ -174,8 +177,9 @@ def load_checkpoint(
         room = settings.get("max_position_embeddings", 2048) - config.max_target_tokens
     if max_source_tokens > room:
         raise UsageError(
-            f"{folder}: `max_source_tokens=` is {max_source_tokens}, and this "
-            f"checkpoint has {room} positions for a source; ask for no more"
+            f"{folder}: `max_source_tokens=` is {max_source_tokens}, but this "
+            f"checkpoint has only {room} positions for a source; set it to {room} or "
+            "less"
         )
     tensors = read_tensors(folder, family)
     with _naming(folder):
@@ -240,12 +244,12 @@ def weight_files(folder: str) -> list[str]:
             files.path_within(folder, name, listed_in=path)
         return shards
     raise UsageError(
-        f"{folder}: there is neither {WEIGHTS_FILE} nor {INDEX_FILE}, and a pickle "
-        "(pytorch_model.bin) may run any program and is not read; convert it once "
-        "where you trust it: transformers' AutoModelForSeq2SeqLM, AutoModel for an "
-        "encoder, or AutoModelForSequenceClassification for one that checks claims, "
-        ".from_pretrained(DIR).save_pretrained(NEW, safe_serialization=True). "
-        f"{_QUANTIZED}"
+        f"{folder}: there is no {WEIGHTS_FILE} or {INDEX_FILE}. A pickle "
+        "(pytorch_model.bin) is not read, as it may run any program. If you trust it, "
+        "convert it once: CLASS.from_pretrained(DIR).save_pretrained(NEW, "
+        "safe_serialization=True), where CLASS is AutoModelForSeq2SeqLM of "
+        "transformers, AutoModel for an encoder, or "
+        f"AutoModelForSequenceClassification for a claim checker. {_QUANTIZED}"
     )
 
 
@@ -273,9 +277,9 @@ def read_tensors(folder: str, family: Family) -> dict[str, np.ndarray]:
                 continue
             if entry["dtype"] not in _FORMATS:
                 raise DataError(
-                    f"{path}: {name}: its number format is {entry['dtype']}, and only "
-                    "floating-point weights of 16, 32 or 64 bits are read; take the "
-                    "checkpoint in one"
+                    f"{path}: {name} has the number format {entry['dtype']}, but only "
+                    "floating-point weights of 16, 32 or 64 bits can be read; "
+                    "download the checkpoint in such a format"
                 )
             values = np.frombuffer(entry["data"], _FORMATS[entry["dtype"]])
             if entry["dtype"] == "BF16":  # the upper half of a float32
@@ -320,8 +324,8 @@ def _with_output(
     for name in copies:
         if not np.array_equal(tensors[name], tensors[copies[0]]):
             raise DataError(
-                f"{copies[0]} and {name} differ, and a network here has one "
-                "embedding for source and target; it cannot be imported"
+                f"{copies[0]} and {name} differ, but precis needs one embedding for "
+                "source and target; the checkpoint cannot be imported"
             )
     if copies:
         values = [tensors.pop(name) for name in copies]
@@ -332,9 +336,9 @@ def _with_output(
         return dataclasses.replace(config, tied_output=is_tied)
     if config.scaled_output:
         raise DataError(
-            f"{output} differs from the embedding table, and {CONFIG_FILE} scales the "
-            "output as where they are one; if it was trained apart, say so there: "
-            "tie_word_embeddings false"
+            f"{output} differs from the embedding table, but {CONFIG_FILE} scales the "
+            "output as if they were equal; if it was trained separately, set "
+            "tie_word_embeddings to false there"
         )
     # A separate output layer brings a bias.
     return dataclasses.replace(config, tied_output=is_tied, logits_bias=False)
@@ -352,14 +356,14 @@ def _assign(network: Any, tensors: Mapping[str, np.ndarray], family: Family) -> 
     missing = {name for name in missing if not re.fullmatch(family.omitted, name)}
     if missing:
         raise DataError(
-            f"the checkpoint lacks {_listed(missing)}, which {CONFIG_FILE} asks for; "
+            f"the checkpoint lacks {_listed(missing)}, which {CONFIG_FILE} requires; "
             "download both again"
         )
     unexpected = tensors.keys() - needed - {*family.optional}
     if unexpected:
         raise DataError(
-            f"the checkpoint holds {_listed(unexpected)}, which no network of this "
-            "kind has; take one of the plain architecture"
+            f"the checkpoint holds {_listed(unexpected)}, which this architecture "
+            "does not have; import a checkpoint of the standard architecture"
         )
     for weight in network.weights:
         name = names[weight.path]
@@ -400,7 +404,7 @@ def _weight_values(
 def _check_shape(name: str, values: np.ndarray, expected: tuple[int, ...]) -> None:
     if values.shape != expected:
         raise DataError(
-            f"{name} has the shape {list(values.shape)}, and {CONFIG_FILE} asks for "
+            f"{name} has the shape {list(values.shape)}, but {CONFIG_FILE} requires "
             f"{list(expected)}; download both again"
         )
 

@@ -78,8 +78,8 @@ def _windows(
     kinds = settings.get("layer_types") or default
     if len(kinds) != len(default) or not {*kinds} <= {*_LETTERS}:
         raise DataError(
-            f"config.json: layer_types must name {_GLOBAL} or {_LOCAL} for each of the "
-            f"{len(default)} layers, and is {kinds}; download it again"
+            f"config.json: layer_types is {kinds}, but must name {_GLOBAL} or "
+            f"{_LOCAL} for each of the {len(default)} layers; download it again"
         )
     fields = {"reach": "".join(_LETTERS[kind] for kind in kinds)}
     for kind, (here, (there, theta)) in zip(_LETTERS, older.items(), strict=True):
@@ -318,7 +318,9 @@ def read_chat(folder: str) -> dict[str, Any]:
     }
     template = settings.get(TEMPLATE)
     path = files.join(folder, _TEMPLATE_FILE)
-    way_out = "take that part out of the template, or all of it for a plain prompt"
+    way_out = (
+        "remove that part of the template, or the whole template to use a plain prompt"
+    )
     with files.naming_damage(folder, way_out=way_out):
         if isinstance(template, list):  # some checkpoints have several
             template = {each["name"]: each["template"] for each in template}["default"]
