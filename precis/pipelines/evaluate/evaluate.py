@@ -208,7 +208,7 @@ def publish(
       UsageError: no row has a reference.
     """
     scores = [report.figures for report in reports]
-    if not any(output_file.counts["scored"] for output_file in scores):
+    if not any(each.counts["scored"] for each in scores):
         if missing:
             given, other, *_ = (each["first"] for each in missing.values())
             raise UsageError(

@@ -127,9 +127,7 @@ def report(**flags: Any) -> ReportResult:
             "judged_by": _ORDERS.get(value, _BY_ROUGE),
             "missing": missing.most_common(3),
             "groups": groups,
-            "group_count": sum(
-                output_file.rows for output_file in run.group_output_files
-            ),
+            "group_count": sum(each.rows for each in run.group_output_files),
             "evaluation": evaluation,
             "of_groups": of_groups,
             "flag_counts": run.manifest["quality_flags"],

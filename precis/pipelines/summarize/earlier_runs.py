@@ -64,17 +64,11 @@ def find_earlier_runs(
             raise
         output_files = [
             *_kept_files(job),
-            *(
-                output_file
-                for folder in runs
-                for output_file in _usable_files(folder, settings)
-            ),
+            *(each for folder in runs for each in _usable_files(folder, settings)),
         ]
-        write_checksummed(
-            path, {"parts": [output_file._asdict() for output_file in output_files]}
-        )
+        write_checksummed(path, {"parts": [each._asdict() for each in output_files]})
     content = read_checksummed(path, way_out=WAY_OUT, fields={"parts": list})
-    return tuple(OutputFile(**output_file) for output_file in content["parts"])
+    return tuple(OutputFile(**each) for each in content["parts"])
 
 
 def _kept_files(job: Job) -> list[OutputFile]:

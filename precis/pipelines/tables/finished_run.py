@@ -95,14 +95,12 @@ class FinishedRun:
     @property
     def rows(self) -> int:
         """The number of rows in all output files."""
-        return sum(output_file.rows for output_file in self.output_files)
+        return sum(each.rows for each in self.output_files)
 
     @property
     def files_sha256(self) -> str:
         """A checksum of all output files; runs with equal files have the same."""
-        return files.sha256_json(
-            sorted(output_file.sha256 for output_file in self.output_files)
-        )
+        return files.sha256_json(sorted(each.sha256 for each in self.output_files))
 
     @property
     def partition_columns(self) -> list[str]:
@@ -229,12 +227,8 @@ def read_run(folder: str) -> FinishedRun:
                 int(file["rows"]),
             )
             output_files.append(OutputFile(*output_file, file["sha256"], values))
-    of_documents = [
-        output_file for output_file in output_files if not output_file.is_of_groups
-    ]
-    of_groups = [
-        output_file for output_file in output_files if output_file.is_of_groups
-    ]
+    of_documents = [each for each in output_files if not each.is_of_groups]
+    of_groups = [each for each in output_files if each.is_of_groups]
     return FinishedRun(folder, manifest, of_documents, of_groups)
 
 
@@ -280,4 +274,4 @@ def parquet_files(source: str, *, of_groups: bool = False) -> list[str]:
     if not output_files:
         way_out = " of groups; run `precis summarize` with --group_by again"
         raise UsageError(f"{source} has no rows{way_out if of_groups else ''}")
-    return sorted(output_file.path for output_file in output_files)
+    return sorted(each.path for each in output_files)

@@ -244,8 +244,8 @@ def group_files(
         SimpleNamespace(
             place=posixpath.join(location, posixpath.dirname(same[0].name), ""),
             names=[
-                posixpath.basename(output_file.name)
-                for output_file in same[start : start + _MOST_FILES]
+                posixpath.basename(each.name)
+                for each in same[start : start + _MOST_FILES]
             ],
             values={
                 name: _value(value, dialect)
