@@ -169,7 +169,7 @@ def test_ctrl_c_cancels_the_job_on_flink(flink, cluster, jobs, tmp_path):
     (line,) = [line for line in printed.splitlines() if " stopped by " in line]
     assert line.startswith("precis summarize: stopped by SIGINT; ")
     resume = [*jobs.network, "--output", str(run), *flink.flags]
-    assert shlex.split(line.split(" go on with: ")[1]) == ["precis", *resume]
+    assert shlex.split(line.split(" continue with: ")[1]) == ["precis", *resume]
 
     def is_canceled():
         last = last_job(cluster)

@@ -35,7 +35,7 @@ def test_the_run_is_that_of_the_local_runner(flink, cluster, jobs, tmp_path):
     assert done.returncode == 0, done.stderr
     assert contents(output) == contents(jobs.folder / "extractive")
     last = done.stdout.splitlines()[-1]
-    assert last.startswith(f"run {output} is as it was written (")
+    assert last.startswith(f"run {output} is complete and unchanged (")
     known = {job["jid"] for job in earlier}
     jobs_of_run = cluster.ask("jobs/overview")["jobs"]
     (state,) = (job["state"] for job in jobs_of_run if job["jid"] not in known)

@@ -51,8 +51,8 @@ def doctor(
 
     known = [name for name in COMMANDS if name != "doctor"]
     if command and command not in known:
-        way_out = suggestion(command, known) or "`precis --help` shows them"
-        raise UsageError(f"there is no command {command!r} to check; {way_out}")
+        way_out = suggestion(command, known) or "`precis --help` lists the commands"
+        raise UsageError(f"unknown command {command!r}; {way_out}")
     groups = COMMANDS[command].option_groups if command else ()
     return list(examine(command, groups, flags or {}, beam_args))
 
@@ -127,7 +127,7 @@ COMMANDS = {
         uses_tensorflow=True,
     ),
     "train-selector": Command(
-        "Train a network that picks sentences.",
+        "Train a selector, the network that picks sentences.",
         TRAIN_SELECTOR,
         functools.partial(
             results.show_training,
@@ -151,7 +151,7 @@ COMMANDS = {
         uses_tensorflow=True,
     ),
     "import": Command(
-        "Make a bundle of a checkpoint from another project.",
+        "Turn a checkpoint of another project into a bundle.",
         IMPORT,
         results.show_imported,
         ("hf://facebook/bart-large-cnn --output bundle",),
@@ -176,7 +176,7 @@ COMMANDS = {
         uses_beam=True,
     ),
     "report": Command(
-        "Show a finished run as one HTML page that needs no connection.",
+        "Show a finished run as one HTML page that works offline.",
         REPORT,
         results.show_report,
         ("summaries",),
@@ -194,7 +194,7 @@ COMMANDS = {
         ("summaries --for duckdb --output sql",),
     ),
     "export": Command(
-        "Make a checkpoint of a bundle that Hugging Face transformers loads.",
+        "Turn a bundle into a checkpoint for Hugging Face transformers.",
         EXPORT,
         results.show_export,
         ("bundle --output checkpoint --beam_width 4",),
@@ -207,13 +207,13 @@ COMMANDS = {
         uses_tensorflow=True,
     ),
     "verify": Command(
-        "Check that a result is whole and as it was written.",
+        "Check that a result is complete and unchanged.",
         VERIFY,
         results.show_verified,
         ("summaries",),
     ),
     "doctor": Command(
-        "Say what an installation has, and what a command lacks.",
+        "Check the installation, and whether a command can run.",
         DOCTOR,
         results.show_findings,
         ("", "summarize --corpus 'jsonl:news/*.jsonl' --output summaries"),
@@ -235,13 +235,13 @@ def overview() -> str:
         [
             "usage: precis COMMAND [FLAGS]",
             "",
-            "Summarizes a whole corpus: extractive and abstractive, in bulk.",
+            "Summarizes a whole corpus with extractive and abstractive methods.",
             "",
             "commands:",
             *commands,
             "",
             "`precis COMMAND --help` shows the flags of a command and an example;",
-            "`precis --version` the version. To begin, without a network:",
+            "`precis --version` shows the version. To start, without a network:",
             "",
             "  precis summarize --corpus 'jsonl:news/*.jsonl' --output summaries",
         ]

@@ -43,7 +43,7 @@ def job_function(name: str) -> Callable[..., Any]:
     def called(*values: Any, **flags: Any) -> Any:
         if len(values) > len(first):
             raise TypeError(
-                f"{name}() takes {len(first)} positional arguments, and {len(values)} "
+                f"{name}() takes {len(first)} positional arguments but {len(values)} "
                 "were given"
             )
         return function(**dict(zip(first, values, strict=False)), **flags)
@@ -135,7 +135,7 @@ def _with_keywords(docstring: str, name: str) -> str:
         if flag_info(field).is_common
     ]
     if len(entries) < len(keywords(name)):
-        entries.append(f"others: `precis {_command_of(name)} --help all` has them.")
+        entries.append(f"others: see `precis {_command_of(name)} --help all`.")
     wrap = textwrap.TextWrapper(
         _WIDTH, initial_indent="  ", subsequent_indent="      "
     ).wrap

@@ -37,8 +37,7 @@ from precis.pipelines.run.options import (
 )
 
 _BEAM_NOTE = (
-    "Flags that precis does not know go to Beam, as in --runner DataflowRunner or "
-    "--num_workers 20."
+    "Other flags go to Beam, such as --runner DataflowRunner or --num_workers 20."
 )
 # The flags that name the input of a command.
 _INPUT_FLAGS = ("--text", "--corpus", "--input")
@@ -104,9 +103,7 @@ def read_words(name: str, command: Command, words: Sequence[str]) -> CommandLine
     for flag, value in values.items():
         if isinstance(value, list) and flag not in lists:
             if len(value) > 1:
-                raise UsageError(
-                    f"--{flag_name(flag)} is there twice; leave one of them out"
-                )
+                raise UsageError(f"--{flag_name(flag)} is given twice; leave one out")
             values[flag] = value[0]
     is_verbose, config = values.pop("verbose", False), values.pop("config", "")
     flags = check_values(groups, values)
@@ -156,15 +153,15 @@ def command_parser(
         "--config",
         action="append",
         metavar="FILE",
-        help="YAML or JSON file with flags by name, or the manifest of an earlier "
-        "result, whose flags are taken over; flags beside it win",
+        help="YAML or JSON file that holds flags and their values, or the manifest of "
+        "an earlier result; flags of the command line override it",
     )
     general.add_argument(
         "--verbose",
         action="store_true",
-        help="show the libraries' logs and the cause of an error",
+        help="show the logs of the libraries and the cause of an error",
     )
-    text = "show these flags, or with `all` every flag"
+    text = "show the common flags, or with `all` every flag"
     general.add_argument("-h", "--help", nargs="?", const="", metavar="all", help=text)
     return parser
 
@@ -239,22 +236,21 @@ def _check_unknown(name: str, command: Command, words: Sequence[str]) -> None:
         is_flag = flag.startswith("-") and flag != "-"
         if flag.removeprefix("--") in settings:
             raise UsageError(
-                f"{flag} is no flag; write it into a file of --config, as a line "
-                f"`{flag.removeprefix('--')}: VALUE`"
+                f"{flag} can only be set in a file; write `{flag.removeprefix('--')}: "
+                "VALUE` into it and name it with --config"
             )
         if not command.uses_beam and is_flag:
-            way_out = (
-                suggestion(flag, flags) or f"`precis {name} --help all` shows them"
-            )
-            raise UsageError(f"there is no flag {flag}; {way_out}")
-        # No flag of Beam has two values.
+            lists_all = f"`precis {name} --help all` lists the flags"
+            way_out = suggestion(flag, flags) or lists_all
+            raise UsageError(f"unknown flag {flag}; {way_out}")
+        # No flag of Beam takes two values.
         is_value = before.startswith("--") and "=" not in before
         if not is_flag and not (command.uses_beam and is_value):
-            inputs = [flag for flag in _INPUT_FLAGS if flag in flags]
-            raise UsageError(
-                f"{word!r} stands behind no flag; name one before it, as in "
-                f"{' or '.join(inputs or flags[-1:])}"
-            )
+            inputs = [f"{each} {word}" for each in _INPUT_FLAGS if each in flags]
+            way_out = f"did you mean {' or '.join(inputs)}?"
+            if not inputs:
+                way_out = f"see `precis {name} --help`"
+            raise UsageError(f"unexpected argument {word!r}; {way_out}")
 
 
 def read_config(
@@ -272,8 +268,8 @@ def read_config(
     if "command" in content and isinstance(content.get("flags"), Mapping):
         if content["command"] != name:
             raise UsageError(
-                f"--config {path} was written by `precis {content['command']}`, and "
-                f"its flags are not those of `precis {name}`; name another file"
+                f"--config {path} holds flags of `precis {content['command']}`, not of "
+                f"`precis {name}`; name another file"
             )
         content = content["flags"]
     fields = {flag_name(field): field for field in option_names(command.option_groups)}
@@ -288,7 +284,7 @@ def read_config(
         elif command.uses_beam and flag not in GENERAL_FLAGS:
             beam_args += _beam_flag(flag, value)
         else:
-            way_out = suggestion(str(flag), fields) or "take it out"
+            way_out = suggestion(str(flag), fields) or "remove it"
             raise UsageError(
                 f"--config {path}: precis {name} has no flag {flag!r}; {way_out}"
             )
@@ -305,15 +301,13 @@ def _read_mapping(path: str) -> Mapping[str, Any]:
       UsageError: the file does not exist, or its content is not a mapping.
     """
     if not files.exists(path):
-        raise UsageError(
-            f"--config {path}: there is no such file; name one in YAML or JSON"
-        )
+        raise UsageError(f"--config {path}: no such file; name a YAML or JSON file")
     try:
         # A manifest may list thousands of files, for which YAML would take minutes.
         is_json = path.endswith(".json")
         content = (json.loads if is_json else _load_yaml)(files.read_bytes(path))
         if not isinstance(content, Mapping):
-            raise ValueError("it holds no lines such as `beam_width: 4`")
+            raise ValueError("it must hold lines such as `beam_width: 4`")
     # PyYAML raises these for invalid content, such as `!!int x`, or for deeply nested
     # lists.
     except (ValueError, LookupError, AttributeError, RecursionError) as error:
@@ -339,7 +333,7 @@ def _load_yaml(content: bytes) -> Any:
         names = Counter(str(key.value) for key, _ in pairs)
         for name, count in names.most_common(1):
             if count > 1:
-                raise ValueError(f"{name} is there twice; take one out")
+                raise ValueError(f"{name} is given twice; remove one")
         loaded = yaml.safe_load(content)
         if isinstance(loaded, dict) and None in loaded:  # YAML's `null`
             loaded["null"] = {key.value: text.value for key, text in pairs}["null"]

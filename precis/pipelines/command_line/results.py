@@ -86,9 +86,9 @@ def show_records(info: "DatasetInfo", values: Values) -> None:
             "prepare",
             share=lengths.cut / max(1, sum(records.values())),
             what=f"the {name} are longer than --max_{flag}_tokens "
-            f"{getattr(info, f'max_{flag}_tokens')} and were cut",
-            way_out=f"the median has {lengths.deciles[5]} tokens; raise the flag where "
-            "their ends matter",
+            f"{getattr(info, f'max_{flag}_tokens')} and were cut off",
+            way_out=f"the median length is {lengths.deciles[5]} tokens; raise the flag "
+            "if the ends matter",
         )
     output, bundle = values["output"], "bundle"
     end_with(output, "train", "--records", output, "--output", bundle)
@@ -113,16 +113,16 @@ def show_run(manifest: "RunManifest", values: Values) -> None:
     if manifest["quality_flags"]:
         print(f"quality flags: {listed(manifest['quality_flags'])}")
     if manifest["fallbacks"]:
-        print(f"abstractive summaries held back: {listed(manifest['fallbacks'])}")
+        print(f"abstractive summaries not shown: {listed(manifest['fallbacks'])}")
     if manifest["search"]:
         print(format_search_cost(manifest["search"]))
     warn_of_cuts(
         "summarize",
         share=counts["truncated"] / max(1, sum(manifest["summary_methods"].values())),
-        what="the articles are longer than the network reads; a part was not read",
+        what="the articles are longer than the network reads, so a part was not read",
         way_out="the column `truncated` marks them; --long_documents chunk_merge reads "
-        "them whole, with the --context_tokens of an endpoint; a network that reads "
-        "more is trained on records with a larger --max_source_tokens",
+        "whole articles, with --context_tokens for an endpoint; to train a network "
+        "that reads more, prepare records with a larger --max_source_tokens",
     )
     models = {
         "model": manifest["model_id"],
@@ -180,9 +180,9 @@ def show_document(row: Values, file: str, *, as_line: str) -> None:
     scheme = scheme_of(file)
     if scheme in _RECORDS:
         say(
-            f"precis summarize: warning: {file} is taken for one document and reads "
-            f"like {_RECORDS[scheme]}; --corpus {shlex.quote(f'{scheme}:{file}')} "
-            "--output summaries summarizes each of its records"
+            f"precis summarize: warning: {file} looks like {_RECORDS[scheme]} but was "
+            "summarized as one document; to summarize each record, use --corpus "
+            f"{shlex.quote(f'{scheme}:{file}')} --output summaries"
         )
     print(as_line or row["summary"])
     for line in warnings_of(row):
@@ -196,24 +196,24 @@ def warnings_of(row: Values) -> list[str]:
         lines.append(f"quality flags: {', '.join(row['quality_flags'])}")
     method, quality = row["summary_method"], row["abstractive_quality"]
     if method == "source":
-        lines.append("the document is short, and is its own summary")
+        lines.append("the document is short, so the summary is the document itself")
     elif row["abstractive_summary"] and method != "abstractive":
         lines.append(
-            f"the network's summary is held back ({', '.join(quality['flags'])}); "
-            f"these are sentences of the document, by the method {method}"
+            f"the network's summary is not shown ({', '.join(quality['flags'])}); "
+            f"these sentences of the document are chosen by the method {method}"
         )
     for kind in ("numbers", "dates", "names") if method == "abstractive" else ():
         if unsupported := quality[f"unsupported_{kind}"]:
             words = ", ".join(unsupported)
-            lines.append(f"{kind} that the document does not hold: {words}")
+            lines.append(f"{kind} that are not in the document: {words}")
     if row["truncated"]:
         lines.append(
             f"the network read {row['seen_tokens']:,} of the {row['source_tokens']:,} "
             "tokens of the document"
             if row["seen_tokens"] is not None
-            else f"the endpoint was given {row['seen_ratio']:.0%} of the document"
+            else f"the endpoint received {row['seen_ratio']:.0%} of the document"
             if row["seen_ratio"] is not None
-            else "the server has cut the document; give its context as --context_tokens"
+            else "the server cut off the document; set --context_tokens to its context"
         )
     return lines
 
@@ -251,7 +251,7 @@ def show_export(manifest: Values, values: Values) -> None:
     """`precis export`: a program that summarizes with the checkpoint."""
     print(f"model {manifest['model_id']}")
     print(f"wrote {values['output']}")
-    say_next(f"summarize with transformers as {values['output']}/README.md shows")
+    say_next(f"see {values['output']}/README.md to summarize with transformers")
 
 
 def show_picture(result: "AttentionResult", values: Values) -> None:
@@ -263,8 +263,8 @@ def show_picture(result: "AttentionResult", values: Values) -> None:
         )
     if result.columns < result.tokens:
         print(
-            f"drawn: {result.columns} of {result.tokens} tokens that it read, "
-            "those read most; --columns 0 draws all"
+            f"drawn: the {result.columns} most attended of {result.tokens} tokens; "
+            "--columns 0 draws all"
         )
     print(f"wrote {result.path}")
     say_next("look at the picture")
@@ -303,13 +303,13 @@ def show_training(
 def show_load(result: "TableResult", values: Values) -> None:
     """`precis load`: the changes to the table."""
     change = (
-        f"rows {result.rows:,}, in place of {result.replaced:,} earlier ones, as "
+        f"wrote {result.rows:,} rows in place of {result.replaced:,} earlier ones, as "
         f"version {result.version}"
     )
     if not result.rows:
         change = "no rows; nothing was written"
     elif result.was_noop:
-        change = f"in the table already, version {result.version}; nothing was written"
+        change = f"already in the table, version {result.version}; nothing was written"
     print(f"run {result.run_id}: {change}")
     print(f"wrote {values['table']}")
 
@@ -322,8 +322,8 @@ def show_loaders(result: "LoaderFiles", values: Values) -> None:
 
     if result.replaced_nuls:
         say(
-            f"precis loaders: warning: {result.replaced_nuls:,} characters NUL, which "
-            "PostgreSQL does not have, became U+FFFD"
+            f"precis loaders: warning: {result.replaced_nuls:,} NUL characters became "
+            "U+FFFD, because PostgreSQL cannot store them"
         )
     if output := values.get("output"):
         print(f"wrote {output}")
@@ -354,7 +354,7 @@ def show_verified(result: "Verification", values: Values) -> int:
     for line in result.notes:
         print(f"note: {line}")
     count = len(result.findings)
-    outcome = "is as it was written"
+    outcome = "is complete and unchanged"
     if count:
         is_whole = f"{outcome}, but differs from --corpus"
         outcome = "is damaged" if result.is_damaged else is_whole

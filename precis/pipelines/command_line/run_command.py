@@ -47,8 +47,9 @@ def run_command(arguments: list[str]) -> int:
     program = f"precis {name}" if name in COMMANDS else "precis"
     try:
         if name not in COMMANDS:
-            way_out = suggestion(name, COMMANDS) or "`precis --help` shows them"
-            raise UsageError(f"there is no command {name!r}; {way_out}")
+            lists_all = "`precis --help` lists the commands"
+            way_out = suggestion(name, COMMANDS) or lists_all
+            raise UsageError(f"unknown command {name!r}; {way_out}")
         line = _read(name, words)
         _set_logging(line.is_verbose)
         options, flags = split_options(ProgressOptions, line.flags)
@@ -120,8 +121,8 @@ def _summarize_document(
     """Runs `precis summarize --text`."""
     if beam_args:
         raise UsageError(
-            f"there is no flag {beam_args[0].partition('=')[0]} where one document is "
-            "summarized; `precis summarize --help all` lists the flags"
+            f"unknown flag {beam_args[0].partition('=')[0]} with --text; "
+            "`precis summarize --help all` lists the flags"
         )
     from precis.pipelines.summarize.texts import as_json, summarize_document
 

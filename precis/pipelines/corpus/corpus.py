@@ -55,7 +55,7 @@ def list_tasks(options: CorpusOptions) -> list[Task]:
         of_scheme = {path for task in listed for path in task.paths}
         if paths & of_scheme:
             raise UsageError(
-                f"{min(paths & of_scheme)} is a file of two corpora; name it once"
+                f"{min(paths & of_scheme)} belongs to two corpora; name it once"
             )
         paths |= of_scheme
         tasks += listed
@@ -162,8 +162,8 @@ def draw_documents(tasks: Sequence[Task], options: CorpusOptions) -> list[Task]:
                 drawn = heapq.nsmallest(options.sample, chain(drawn, found))
             except FileError as failure:
                 raise DataError(
-                    f"{failure}; --sample draws from every file, so let this one rest "
-                    "or leave it out, and run the command again"
+                    f"{failure}; --sample reads every file, so leave this file out, or "
+                    "run the command again once it does not change any more"
                 ) from failure
             selecting.advance()
     positions: dict[int, dict[str, list[str]]] = {task.number: {} for task in tasks}

@@ -57,10 +57,10 @@ _MALFORMED = "malformed_csv"
 # The same words wherever the quote is noticed. If a file is cut into tasks, a task may
 # end before its file does, and the records are the same.
 _NOT_CLOSED = (
-    "a quote opens a cell that goes on behind this line, and no quote closes it before "
-    "other text, the end of the file or the size of a row (--max_record_mb)"
+    "a quote opens a cell that goes on after this line, but no quote closes it before "
+    "other text, the end of the file or the maximum size of a row (--max_record_mb)"
 )
-_BACKSLASH = "; a backslash escapes nothing in this file, --escape '\\' changes that"
+_BACKSLASH = "; if a backslash escapes quotes in this file, add --escape '\\'"
 
 
 class _Dialect(NamedTuple):
@@ -254,8 +254,8 @@ def _column_names(
         problem = f"it is {other}"
     if problem:
         raise UsageError(
-            f"{file.path} has no header row ({problem}); its first row must name the "
-            "columns"
+            f"{file.path} has no header row ({problem}); its first row must hold the "
+            "names of the columns"
         )
     records.check_repeated(names, options.fields, file.path)
     return tuple(names)
@@ -279,7 +279,7 @@ def read(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
             is_before_header = is_before_header and not cells
             continue
         elif len(cells) != len(names):
-            detail = f"the row has {len(cells)} columns, the header {len(names)}"
+            detail = f"the row has {len(cells)} columns, but the header {len(names)}"
             content = unread(place, "wrong_columns", detail)
         else:
             try:

@@ -173,30 +173,29 @@ def check_failures(
             uncounted.append(f"{len(unread)} file(s) hold no record that can be read")
         if uncounted:
             raise DataError(
-                f"{' and '.join(uncounted)} and an unknown number of "
-                f"records is lost; see {dead_letters}, replace the files, or run the "
-                "command again with --max_failed_share 1 to go without those records"
+                f"{' and '.join(uncounted)}, so an unknown number of records is "
+                f"lost; see {dead_letters}, replace the files, or run the command "
+                "again with --max_failed_share 1 to leave those records out"
                 + name_first([*lost, *unread])
             )
     if not is_within_share:
         most_frequent_first = sorted(reasons.items(), key=lambda item: -item[1])
         listed = ", ".join(f"{reason} {count}" for reason, count in most_frequent_first)
-        way_out = "mend the corpus and name another --output"
+        way_out = "fix the records and name another --output"
         if unanswered := count_unanswered(reasons):
-            way_out = f"run the command again to ask for {unanswered} of them again"
+            way_out = f"run the same command to retry {unanswered} of them"
         raise DataError(
             f"{failed} of {read} records failed ({listed}), more than "
             f"--max_failed_share {allowed.max_failed_share:g} allows; see "
-            f"{dead_letters}, {way_out}, or allow more "
-            "and run the command again to finish"
+            f"{dead_letters}, {way_out}, or raise the share and run the same command"
             + _encoding_hint(reasons, dead_letters)
             + name_first(_lost_records(dead_letters))
         )
     if empty > allowed.max_empty_share * read:
         raise DataError(
             f"{empty} of {read} articles have no text, more than --max_empty_share "
-            f"{allowed.max_empty_share:g} allows; check --article_field, or allow more "
-            "and run the command again to finish"
+            f"{allowed.max_empty_share:g} allows; check --article_field, or raise the "
+            "share and run the same command"
             + name_first(_lost_records(dead_letters, are_empty=True))
         )
 
@@ -259,4 +258,4 @@ def _encoding_hint(reasons: Mapping[str, int], folder: str) -> str:
     letters = _lost_records(folder)
     raws = (each["raw"] for each in letters if each["reason"] == "invalid_utf8")
     raw = b"".join(itertools.islice(raws, _LETTERS_FOR_ENCODING))
-    return f"; the texts are no UTF-8, --encoding {fitting_encoding(raw)} fits them"
+    return f"; the texts are not UTF-8; try --encoding {fitting_encoding(raw)}"

@@ -14,7 +14,7 @@ _PIPED = " | precis summarize --text -"
 # Text that takes the place of the real file.
 STAND_INS = (
     "a Git LFS pointer; `git lfs pull` gets the file",
-    "the error of a server; download it again",
+    "the error page of a server; download it again",
 )
 # How a file begins, except for white space; what it then is; and how to read its text
 # or its records.
@@ -39,7 +39,10 @@ _FORMATS = (
 )
 _JSON_FORMATS = (
     (rb"\[\s*([\[{\"\]]|$)", "a JSON array; `jq -c '.[]' FILE` writes JSON lines"),
-    (rb"\{([^\n]*[\[{,])?\s*\n", "JSON over lines; `jq -c . FILE` writes one a line"),
+    (
+        rb"\{([^\n]*[\[{,])?\s*\n",
+        "JSON over several lines; `jq -c . FILE` writes JSON lines",
+    ),
 )
 
 

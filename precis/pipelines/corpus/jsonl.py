@@ -93,7 +93,7 @@ def _first_records(
             return first
     for file in corpus_files[:1]:
         if other := describe_file(file.path, options.encoding):
-            raise UsageError(f"{file.path} holds no JSON lines: it is {other}")
+            raise UsageError(f"{file.path} does not hold JSON lines: it is {other}")
     return []
 
 
@@ -127,7 +127,7 @@ def _file_problem(first: Sequence[Line], task: Task, options: CorpusOptions) -> 
     names = (f'"{name.rpartition(".")[2]}"'.encode() for name in task.fields.names)
     is_all = len(first) == 1 and task.stop == -1 and not first[0].problem
     if is_all and not any(name in first[0].text for name in names):
-        return "the file has one line, without a field that is read"
+        return "the file has one line, which holds none of the fields to read"
     return ""
 
 
@@ -174,6 +174,6 @@ def _parse(line: Line, path: str, options: CorpusOptions) -> Any:
         # Half of a surrogate pair is not a character and cannot be encoded.
         return unread(place, "invalid_json", str(error))
     if not isinstance(record, dict):
-        detail = f"the line holds a {type(record).__name__}"
+        detail = f"the line holds a {type(record).__name__} instead of an object"
         return unread(place, "not_an_object", detail)
     return record

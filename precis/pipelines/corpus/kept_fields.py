@@ -47,16 +47,16 @@ def parse_kept_fields(text: str) -> tuple[KeptField, ...]:
             name, kind = part, ""
         elif kind not in KINDS or not name:
             raise UsageError(
-                f"--keep_fields {part}: there is no type {kind!r}; the types are "
-                f"{', '.join(KINDS)} (after a name that holds a colon give the type)"
+                f"--keep_fields {part}: unknown type {kind!r}; the types are "
+                f"{', '.join(KINDS)} (if the name holds a colon, add a type)"
             )
         kept.append(KeptField(name, kind))
     names = [field.name.casefold() for field in kept]
     for name in names:
         if names.count(name) > 1:
             raise UsageError(
-                f"--keep_fields names {name} more than once (upper and lower case are "
-                "one name in many tables); name it once"
+                f"--keep_fields names {name} more than once (case is ignored); name "
+                "it once"
             )
     return tuple(kept)
 
@@ -107,10 +107,10 @@ def kept_values(record: Mapping[str, Any], kept: Iterable[KeptField]) -> dict[st
             kind = kind.partition("_")[0]
             is_nested = kind == "string" or isinstance(value, list | dict)
             fitting = "json" if is_nested else "string"
-            way_out = f"; --keep_fields {name}:{fitting} keeps it as it is"
+            way_out = f"; --keep_fields {name}:{fitting} keeps it unchanged"
             raise ValueError(
-                f"{name!r} holds a {type(value).__name__.lower()} that is no {kind}"
-                + way_out * (kind != fitting)
+                f"{name!r} holds a {type(value).__name__.lower()} that is not a valid "
+                f"{kind}" + way_out * (kind != fitting)
             ) from error
     return values
 
@@ -244,13 +244,13 @@ def kept_columns(
         if fields != columns:
             raise UsageError(
                 f"--keep_fields: a field has one type in {readable[0].paths[0]} and "
-                f"another in {task.paths[0]}; name a type, as in FIELD:string"
+                f"another in {task.paths[0]}; add a type, such as FIELD:string"
             )
     lower_case = {name.casefold() for name in taken}
     for column in columns:
         if column.name.casefold() in lower_case:
             raise UsageError(
-                f"--keep_fields {column.name}: the result has a column of this name "
-                "already; give the field another name in the corpus, or leave it out"
+                f"--keep_fields {column.name}: the result already has a column of this "
+                "name; rename the field in the corpus, or leave it out"
             )
     return tuple(columns)

@@ -116,7 +116,7 @@ def _as_utf_8(blocks: Iterable[bytes]) -> Iterator[bytes]:
         except UnicodeError as error:  # For example, the byte order mark is missing.
             raise BrokenFile(str(error)) from error
     if decoder.getstate()[0]:
-        raise BrokenFile("the file ends within a character")
+        raise BrokenFile("the file ends in the middle of a character")
 
 
 def _split_lines(
@@ -148,7 +148,7 @@ def _split_lines(
                 if unfinished_bytes > max_bytes:
                     parts = [b"".join(parts)[:MAX_RAW_BYTES]]
     except BrokenFile as error:
-        detail = f"the {codec} stream is damaged, the rest of the file is lost: {error}"
+        detail = f"the {codec} data are damaged, so the rest is lost: {error}"
         text = b"".join(parts)[:MAX_RAW_BYTES]
         yield Line(start, text, f"broken_{codec}", detail)
         return

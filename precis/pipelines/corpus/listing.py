@@ -71,7 +71,7 @@ def list_files(pattern: str) -> list[CorpusFile]:
     if not source_files and fs.isdir(name):
         raise UsageError(
             f"{pattern} is a folder; name the files in it, "
-            f"as in {pattern.rstrip('/')}/*"
+            f"such as {pattern.rstrip('/')}/*"
         )
     if not source_files:
         state = "in the working directory"
@@ -138,7 +138,9 @@ def _local_files(pattern: str) -> list[CorpusFile]:
         try:
             found = list(_walk(*split_pattern(name), errors))
         except ValueError as error:
-            raise UsageError(f"{pattern}: {error}; write **/ for folders") from error
+            raise UsageError(
+                f"{pattern}: {error}; write **/ for folders of any depth"
+            ) from error
     states = [
         CorpusFile(
             written_name(error.filename),
@@ -292,15 +294,14 @@ def check_output_apart(
         at = resolve(path) if is_link else posixpath.join(resolve_folder(folder), name)
         if is_within(at, place):
             raise UsageError(
-                f"{at} is a file of the corpus and lies in --output {output}; name "
-                "a folder outside the corpus"
+                f"{at}, a file of the corpus, is in --output {output}; name a folder "
+                "outside the corpus"
             )
     for scheme, where in parse_addresses(options.corpus):
         if SCHEMES[scheme].has_files and _reaches(where, place):
             raise UsageError(
-                f"--output {output} lies where {options.corpus} reads, so that the "
-                "next run would read what this one writes; name a folder outside the "
-                "corpus"
+                f"--output {output} is inside {options.corpus}, so the next run would "
+                "read what this run writes; name a folder outside the corpus"
             )
 
 

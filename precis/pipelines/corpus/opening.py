@@ -161,7 +161,7 @@ def _change(file: CorpusFile) -> str:
     except OSError as error:
         if isinstance(error, FileNotFoundError) and not files.is_local(file.path):
             return "it was removed after the corpus was listed"
-        return f"it cannot be read any more: {error.strerror or error}"
+        return f"it can no longer be read: {error.strerror or error}"
     is_same = version == file.version
     return "" if is_same else "its content changed after the corpus was listed"
 
@@ -169,13 +169,15 @@ def _change(file: CorpusFile) -> str:
 def _local_change(file: CorpusFile) -> str:
     status = os.stat(local_name(file.path))
     if not stat.S_ISREG(status.st_mode):
-        return "it was replaced by what is not a file after the corpus was listed"
+        return (
+            "after the corpus was listed it was replaced by something else than a file"
+        )
     stamp = _stamp(status)
     if stamp and stamp == file.stamp:
         return ""
     if status.st_size != file.size_bytes:
         return (
-            f"it has {status.st_size:,} bytes and had {file.size_bytes:,} when the "
+            f"it has {status.st_size:,} bytes, but had {file.size_bytes:,} when the "
             "corpus was listed"
         )
     read_version = _version_at if stamp else _version_at.__wrapped__

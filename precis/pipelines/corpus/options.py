@@ -25,9 +25,8 @@ def clean_flag() -> Any:
     """The field `clean` of an options class."""
     return flag(
         "standard",
-        "what is done to an article before the network reads it: standard normalises "
-        "it, leaves out boilerplate and puts it on one line; none leaves it as it "
-        "stands",
+        "how articles are cleaned: standard normalises the text, removes boilerplate "
+        "and puts it on one line; none keeps the text unchanged",
         choices=CLEANINGS,
     )
 
@@ -45,7 +44,7 @@ class CorpusOptions(Options):
     # Where the documents come from.
     corpus: str = required(
         f"the corpus: {', '.join(_SCHEMES)}; a GLOB may be local, gs:// or s3://; "
-        "several corpora are read one after another",
+        "several corpora are separated by commas",
         metavar="SCHEME:WHERE",
         takes_list=True,
         is_common=True,
@@ -54,58 +53,57 @@ class CorpusOptions(Options):
     # The field names of jsonl, csv, parquet and tfds records; None if the user gave
     # none.
     article_field: str = flag(
-        "article", "field that holds the text", metavar="FIELD", is_common=True
+        "article", "field of the article", metavar="FIELD", is_common=True
     )
     highlights_field: str | None = flag(
         None,
-        "field that holds the reference summary; highlights where the records have it",
+        "field of the reference summary (default: highlights, if there is one)",
         metavar="FIELD",
         is_common=True,
     )
     id_field: str | None = flag(
         None,
-        "field that holds the id; id where the records have it, else the text's hash",
+        "field of the id (default: id, if there is one, else a hash of the text)",
         metavar="FIELD",
         is_common=True,
     )
     split_field: str = flag(
         "",
-        "field that holds the split's name; without it a folder split=NAME or else the "
-        "hash of the id decides",
+        "field of the split (default: the name of a folder split=NAME, else chosen by "
+        "a hash of the id)",
         metavar="FIELD",
         is_common=True,
     )
     keep_fields: str = flag(
         "",
-        "fields that travel along with each document as columns of the result, with "
-        "commas between them and, where the source's own type will not do, a type, as "
-        "in date:timestamp,section; types: " + ", ".join(KINDS),
+        "fields that are copied to columns of the result, separated by commas; a type "
+        "may follow the name, as in date:timestamp,section; types: " + ", ".join(KINDS),
         metavar="FIELD[:TYPE],...",
         takes_list=True,
     )
     # How the files are written.
     delimiter: str = flag(
         "",
-        "what stands between the cells of csv: files, as ';' or '\\t'; without it the "
-        "one of , ; tab | that fits the header",
+        "delimiter of csv: files, such as ';' or '\\t' (default: , ; tab or |, "
+        "whichever fits the header)",
         metavar="SIGN",
     )
     quote: str = flag(
         "",
-        "sign around cells of csv: files; none keeps quotes as text; found otherwise",
+        "quote character of csv: files; none keeps quotes as text (default: detected)",
         choices=('"', "none"),
     )
     escape: str = flag(
         "",
-        "sign before a quote within a cell of csv: files; none where quotes are "
-        "doubled; found otherwise",
+        "character that escapes a quote in csv: files; none if quotes are doubled "
+        "(default: detected)",
         choices=("\\", "none"),
     )
     null: str = flag(
-        "\\N", "cell of csv: files without quotes that has no value", metavar="TEXT"
+        "\\N", "unquoted cell of csv: files that means no value", metavar="TEXT"
     )
     encoding: str = flag(
-        "utf-8", "encoding of jsonl, csv and text files", choices=ENCODINGS
+        "utf-8", "encoding of jsonl:, csv: and text: files", choices=ENCODINGS
     )
     # Which documents to read.
     split: str = flag(
@@ -113,30 +111,29 @@ class CorpusOptions(Options):
     )
     limit: int = flag(
         0,
-        "take the first documents of the corpus alone, so many; what lies behind them "
-        "is not read; 0 takes all",
+        "read only the first N documents; 0 reads all",
         metavar="DOCUMENTS",
         default_text="all",
         least=0,
-        zero="takes all",
+        zero="reads all",
     )
     sample: int = flag(
         0,
-        "take so many documents, drawn from the whole corpus at random; 0 takes all",
+        "read N documents drawn at random from the whole corpus; 0 reads all",
         metavar="DOCUMENTS",
         default_text="all",
         least=0,
-        zero="takes all",
+        zero="reads all",
     )
     data_dir: str = flag(
         "",
-        "folder of prepared TensorFlow Datasets; theirs by default",
+        "folder of prepared TensorFlow Datasets (default: the folder of the library)",
         place=INPUT,
     )
     # The size of a task: small tasks balance better, large tasks make fewer files.
     task_bytes: int = flag(
         16 << 20,
-        "about how many bytes one task reads and turns into one output file",
+        "approximate bytes that one task reads; each task writes one output file",
         metavar="BYTES",
         default_text="16 MiB",
         least=1,
@@ -145,7 +142,7 @@ class CorpusOptions(Options):
     # all other documents together.
     max_record_mb: int = flag(
         8,
-        "longest record in MiB; a longer one becomes a dead letter",
+        "maximum size of a record in MiB; a larger record becomes a dead letter",
         metavar="MIB",
         least=1,
     )
@@ -154,13 +151,17 @@ class CorpusOptions(Options):
     # Splits by hash.
     seed: int = setting(
         17,
-        "decides with the document's id which split a document without one falls into, "
-        "and which documents --sample draws",
+        "seed of the choice of a split for documents without one, and of the documents "
+        "that --sample draws",
     )
     validation_share: float = flag(
-        0.05, "share of validation documents without a split", metavar="SHARE"
+        0.05,
+        "share of documents without a split that become validation documents",
+        metavar="SHARE",
     )
-    test_share: float = setting(0.05, "share of test documents without a split")
+    test_share: float = setting(
+        0.05, "share of documents without a split that become test documents"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -169,19 +170,19 @@ class CorpusOptions(Options):
         schemes = {scheme for scheme, _ in parse_addresses(self.corpus)}
         if self.limit and self.sample:
             raise UsageError(
-                "--limit takes the first documents and --sample some from all over the "
+                "--limit reads the first documents and --sample draws from the whole "
                 "corpus; leave one of them out"
             )
         shares = self.validation_share, self.test_share
         if min(shares) < 0 or sum(shares) > 1:
             raise UsageError(
-                "--validation_share and test_share lie between 0 and 1 and add up to "
-                f"at most 1, not {shares[0]:g} and {shares[1]:g}; 0.05 is one document "
-                "in twenty"
+                "--validation_share and test_share must be from 0 to 1 and add up to "
+                f"at most 1, not {shares[0]:g} and {shares[1]:g}; 0.05 is 5 percent"
             )
         if self.delimiter not in ("", "\\t") and len(self.delimiter) != 1:
             raise UsageError(
-                f"--delimiter is one sign, as ';' or '\\t', not {self.delimiter!r}"
+                f"--delimiter must be one character, such as ';' or '\\t', not "
+                f"{self.delimiter!r}"
             )
         _check_schemes(self, schemes)
 
@@ -229,15 +230,14 @@ class FailureOptions(Options):
 
     max_failed_share: float = flag(
         0.01,
-        "share of the records that may become dead letters before the job fails with "
-        "exit code 1",
+        "share of the records that may fail before the job fails with exit code 1",
         metavar="SHARE",
         is_common=True,
         affects=NOTHING,
     )
     max_empty_share: float = flag(
         0.5,
-        "share of the records whose article may have no text before the job fails",
+        "share of the articles that may be empty before the job fails with exit code 1",
         metavar="SHARE",
         affects=NOTHING,
     )
@@ -246,7 +246,7 @@ class FailureOptions(Options):
         for name in ("max_failed_share", "max_empty_share"):
             share = getattr(self, name)
             if not 0 <= share <= 1:
-                raise UsageError(f"--{name} is a share from 0 to 1, not {share}")
+                raise UsageError(f"--{name} must be a share from 0 to 1, not {share}")
 
 
 def parse_addresses(corpus: str) -> list[tuple[str, str]]:
@@ -264,13 +264,13 @@ def parse_addresses(corpus: str) -> list[tuple[str, str]]:
             meant = scheme_of(part)
             question = f"did you mean '{meant}:{part}'? " if meant else ""
             raise UsageError(
-                f"unknown corpus {part!r}; {question}write scheme:where, as in "
+                f"unknown corpus {part!r}; {question}write SCHEME:WHERE, such as "
                 f"'jsonl:news/*.jsonl'; the schemes are {', '.join(SCHEMES)}"
             )
         if not where and not SCHEMES[scheme].where.startswith("["):
             raise UsageError(
-                f"{part!r} says no place; "
-                f"write {scheme}:where, as in 'jsonl:news/*.jsonl'"
+                f"{part!r} does not say where the corpus is; "
+                f"write {scheme}:WHERE, such as 'jsonl:news/*.jsonl'"
             )
         addresses.append((scheme, where))
     return addresses
@@ -283,17 +283,18 @@ def _check_schemes(options: CorpusOptions, schemes: set[str]) -> None:
     is_of_none = schemes == without_fields or (without_fields and options.keep_fields)
     if any(names) and is_of_none:
         raise UsageError(
-            f"{'/'.join(sorted(without_fields))}: has no fields to name; "
-            f"--article_field and the like go with {', '.join(_WITH_FIELDS)}"
+            f"{'/'.join(sorted(without_fields))}: has no fields; flags such as "
+            f"--article_field are for {', '.join(_WITH_FIELDS)}"
         )
     if options.data_dir and "tfds" not in schemes:
         raise UsageError(
-            f"--data_dir goes with tfds: alone, not with {options.corpus}; leave it out"
+            f"--data_dir is only for tfds:, not for {options.corpus}; leave it out"
         )
     has_splits = all(SCHEMES[name].has_splits for name in schemes)
     is_other = options.split not in ("", *_HASH_SPLITS)
     if is_other and not (options.split_field or has_splits):
         raise UsageError(
-            f"{options.corpus} has the splits {', '.join(_HASH_SPLITS)}, "
-            f"not {options.split!r}; --split_field names a field that holds others"
+            f"{options.corpus} has the splits {', '.join(_HASH_SPLITS)}, not "
+            f"{options.split!r}; if a field holds other splits, name it with "
+            "--split_field"
         )

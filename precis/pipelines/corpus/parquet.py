@@ -69,8 +69,8 @@ def list_tasks(
     if unreadable and len(unreadable) == len(corpus_files):
         file = unreadable[0]
         raise UsageError(
-            f"{file.path} is no Parquet file that can be read ({file.detail}); "
-            "name Parquet files that are whole and not encrypted"
+            f"{file.path} cannot be read as Parquet ({file.detail}); "
+            "name Parquet files that are complete and not encrypted"
         )
     return [*tasks, *listing.unreadable_tasks(unreadable)]
 

@@ -60,13 +60,12 @@ def check_fields(
     missing = [name for name in needed if name not in names]
     if not missing:
         return
-    question = suggestion(missing[0], names)
+    way_out = suggestion(missing[0], names) or "name another field"
     raise UsageError(
         f"{path} has no field {missing[0]!r}, "
         f"it has {', '.join(map(repr, names)) or 'none'}"
-        + (f"; {question}" if question else "")
-        + " (--article_field, --highlights_field, --id_field, --split_field and "
-        "--keep_fields name the fields)"
+        + f"; {way_out} (with --article_field, --highlights_field, --id_field, "
+        "--split_field or --keep_fields)"
     )
 
 
@@ -84,8 +83,8 @@ def check_repeated(present: Sequence[str], fields: Fields, path: str) -> None:
     for name in fields.names:
         if present.count(name) > 1:
             raise UsageError(
-                f"{path} has {present.count(name)} columns named {name!r}, of which "
-                "only one could be read; give each column its own name"
+                f"{path} has {present.count(name)} columns named {name!r}, but only "
+                "one can be read; give each column its own name"
             )
 
 

@@ -123,8 +123,8 @@ class TaskReader:
             return article.with_id_and_split(document_id, split)
         # A field of text may have been given as the split field.
         detail = (
-            f"the split is {split[:80]!r}; it names files, so it must be of at most 40 "
-            "letters, digits and underscores"
+            f"the split is {split[:80]!r}, but must be at most 40 letters, digits and "
+            "underscores, because files are named after it"
         )
         return _with_raw(unread(_place(content), "bad_split", detail), raw)
 

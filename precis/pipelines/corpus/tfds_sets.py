@@ -44,7 +44,7 @@ def list_tasks(where: str, options: CorpusOptions) -> list[Task]:
     fields = options.typed_fields(lambda field: feature_kind(features[field]))
     if builder.info.file_format.value != "tfrecord":
         raise UsageError(
-            f"{folder} is kept as {builder.info.file_format.value}; "
+            f"{folder} has the format {builder.info.file_format.value}; "
             "prepare it again with file_format='tfrecord'"
         )
     splits = list(builder.info.splits)
@@ -81,13 +81,13 @@ def _builder(name: str, data_dir: str) -> Any:
         builder = tfds.builder(set_name, version=version, data_dir=data_dir or None)
     except (tfds.core.DatasetNotFoundError, AssertionError, ValueError) as error:
         raise UsageError(
-            f"tfds:{name} is no data set that TensorFlow Datasets knows: "
+            f"tfds:{name} is unknown to TensorFlow Datasets: "
             f"{str(error).splitlines()[0]}"
         ) from error
     if not builder.is_prepared():
         raise UsageError(
             f"tfds:{name} is not prepared in {builder.data_dir}; prepare it with "
-            f"`tfds build {name}`, or name the folder of a prepared one with --data_dir"
+            f"`tfds build {name}`, or name the folder that holds it with --data_dir"
         )
     return builder
 

@@ -32,7 +32,7 @@ from precis.pipelines.training.recipes import RECIPES
 
 OK, NOTE, WARNING, PROBLEM = "ok", "note", "warning", "problem"
 # The advice if there is none that is more specific.
-RUN_AGAIN = "correct that, and run `precis doctor` again"
+RUN_AGAIN = "correct this and run `precis doctor` again"
 # The maximum length of the first line of a library's error.
 _LONGEST_MESSAGE = 300
 # The jobs whose `plan` makes all checks of the job's start.
@@ -133,7 +133,7 @@ def _check_devices() -> Iterator[Diagnosis]:
         reason = (done.stderr.strip().splitlines() or [f"code {done.returncode}"])[-1]
         raise UsageError(
             f"TensorFlow does not start: {reason}; {install_command('train')} "
-            "--force-reinstall, or take a machine with the instructions that "
+            "--force-reinstall, or use a machine with the instructions that "
             "TensorFlow needs (AVX)"
         )
     version, *devices = done.stdout.split()
@@ -142,7 +142,7 @@ def _check_devices() -> Iterator[Diagnosis]:
         yield Diagnosis(
             WARNING,
             "accelerator",
-            "this machine has a GPU, and TensorFlow finds none",
+            "this machine has a GPU, but TensorFlow finds none",
             "pip install 'tensorflow[and-cuda]' of the same version, and check the "
             "driver with nvidia-smi",
         )
@@ -157,7 +157,7 @@ def _check_start(
         flags = split_options(OneDocumentOptions, flags)[1]
     module = importlib.import_module(f"precis.pipelines.{command}.{command}")
     tasks, _ = module.plan(flags, beam_args)
-    yield Diagnosis(OK, "job", f"takes {len(tasks):,} tasks")
+    yield Diagnosis(OK, "job", f"has {len(tasks):,} tasks")
     if is_endpoint(str(flags.get("bundle", ""))):
         from precis.pipelines.summarize.summary_settings import read_settings
         from precis.pipelines.summarize.window_summarizer import open_endpoint
@@ -173,4 +173,4 @@ def _check_flags(
 ) -> Iterator[Diagnosis]:
     """Checks the flags of a command that opens its input when it starts."""
     read_flags(option_groups, {**RECIPES.get(flags.get("recipe", ""), {}), **flags})
-    yield Diagnosis(OK, "flags", "can be taken together")
+    yield Diagnosis(OK, "flags", "fit together")

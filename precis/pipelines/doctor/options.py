@@ -12,8 +12,7 @@ class DoctorOptions(Options):
 
     command: str = flag(
         "",
-        "command to check, with all its flags behind it; without one, the installation "
-        "alone is checked",
+        "command to check, followed by its flags (default: check the installation)",
         is_positional=True,
         metavar="COMMAND",
         is_common=True,

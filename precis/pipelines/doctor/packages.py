@@ -58,7 +58,7 @@ def wrong_packages(extra: str, name: str = DISTRIBUTION) -> Iterator[str]:
             continue
         for inner in requirement.extras:
             if any(wrong_packages(inner, requirement.name)):
-                yield f"{requirement.name}[{inner}] is not complete"
+                yield f"{requirement.name}[{inner}] is incomplete"
         bounds = requirement.specifier
         if not bounds.contains(version, prereleases=True):
-            yield f"{requirement.name} is {version}, and {name} works with {bounds}"
+            yield f"{requirement.name} is {version}, but {name} needs {bounds}"

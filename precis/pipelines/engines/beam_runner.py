@@ -121,16 +121,16 @@ def pipeline_options(
         flag = unknown[0].split("=", 1)[0]
         general = (*GENERAL_FLAGS, *option_names([ProgressOptions]))
         names = [f"--{name}" for name in (*own_flags, *general, *vars(known))]
-        way_out = suggestion(flag, names) or "see --help all for those of this command"
-        raise UsageError(f"{flag!r} is a flag neither of precis nor of Beam; {way_out}")
+        way_out = suggestion(flag, names) or "`--help all` lists the flags"
+        raise UsageError(f"neither precis nor Beam has a flag {flag}; {way_out}")
     beam_args = [*beam_args, *engine_flags(runner, known)]
     _parse(beam_args)  # Beam may refuse flags that the engine needs.
     options = PipelineOptions(beam_args)
     direct = options.view_as(DirectOptions)
     if direct.direct_num_workers != 1 or direct.direct_running_mode != "in_memory":
         raise UsageError(
-            "--direct_num_workers and --direct_running_mode start processes that share "
-            "tasks badly; leave them out, --workers says how many processes there are"
+            "--direct_num_workers and --direct_running_mode share tasks badly; leave "
+            "them out and set the number of processes with --workers"
         )
     options.view_as(StandardOptions).runner = runner
     # Beam would upload a list of this machine's packages, with paths and addresses of
@@ -150,7 +150,7 @@ def _parse(beam_args: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     try:
         return parsers[0].parse_known_args(list(beam_args))
     except argparse.ArgumentError as error:
-        raise UsageError(f"Beam refuses its flags: {error}") from error
+        raise UsageError(f"Beam rejects its flags: {error}") from error
 
 
 def canonical_runner(runner: str) -> str:
@@ -214,9 +214,9 @@ def count_workers(
     if not works_in_this_process(beam_options):
         if asked > 1:
             raise UsageError(
-                "--workers counts processes of this machine, and "
-                f"{runner_name(beam_options)} starts its own; leave the flag out and "
-                "give the engine's, such as --parallelism of Flink or --num_workers of "
+                "--workers is for processes of this machine, but "
+                f"{runner_name(beam_options)} starts its own; leave it out and set "
+                "the engine's flag, such as --parallelism of Flink or --num_workers of "
                 "Dataflow"
             )
         return 1
@@ -275,8 +275,8 @@ def run_pipeline(pipeline: beam.Pipeline, several: Sequence[Stage]) -> None:
         raise as_precis_error(error) from error
     if state not in (None, PipelineState.DONE):
         raise JobError(
-            f"the pipeline ended {state} and not {PipelineState.DONE}; "
-            "the runner's own log says why"
+            f"the pipeline ended as {state}, not {PipelineState.DONE}; "
+            "see the log of the runner"
         )
 
 

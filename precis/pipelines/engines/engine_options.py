@@ -65,7 +65,7 @@ def _check_job_server(endpoint: str) -> None:
         except grpc.FutureTimeoutError as error:
             raise UsageError(
                 f"--job_endpoint {endpoint}: no Beam job server answers there; start "
-                "one, or correct HOST:PORT"
+                "a server, or correct HOST:PORT"
             ) from error
 
 
@@ -78,13 +78,13 @@ def _cluster_flags(known: argparse.Namespace) -> list[str]:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(
             f"--flink_master {address}: no Flink job manager answers there ({error}); "
-            "start the cluster, or give the address of its REST service, as in "
+            "start the cluster, or give the address of its REST service, such as "
             "http://HOST:8081"
         ) from error
     if not slots:
         raise UsageError(
-            f"--flink_master {address}: the cluster has no slot, so a job would wait "
-            "for ever; start a task manager"
+            f"--flink_master {address}: the cluster has no slots, so a job would wait "
+            "forever; start a task manager"
         )
     flags = []
     if not known.job_name:  # It is cancelled by name, and several jobs may run at once.

@@ -50,7 +50,7 @@ def check_remote(
       UsageError: the message names the flag, the reason and the way out.
     """
     if errors := PipelineOptionsValidator(options, None).validate():
-        raise UsageError(f"Beam refuses its flags: {' '.join(errors)}")
+        raise UsageError(f"Beam rejects its flags: {' '.join(errors)}")
     refuse_hub_names(options, flags)
     local = [
         each for each in job_paths(option_groups, flags) if files.is_local(each[1])
@@ -59,16 +59,16 @@ def check_remote(
         _check_dataflow(options)
         for named, _ in local:
             raise UsageError(
-                f"{named}: the workers of Dataflow cannot reach this machine; give a "
-                "path on gs://BUCKET/..., and copy there what they read"
+                f"{named}: the workers of Dataflow cannot reach this machine; copy "
+                "the files to gs://BUCKET/... and give that path"
             )
     environment = options.view_as(PortableOptions).environment_type or ""
     for named, path in local:
         if environment.upper() in _ENVIRONMENTS_ELSEWHERE and not os.path.isabs(path):
             raise UsageError(
                 f"{named}: workers of --environment_type {environment} have another "
-                f"working directory; write {os.path.abspath(path)}, on a disk that all "
-                "machines share, or a path on gs://"
+                f"working directory; write {os.path.abspath(path)}, if it is on a disk "
+                "that all machines share, or a path on gs://"
             )
 
 
@@ -83,9 +83,9 @@ def refuse_hub_names(options: PipelineOptions, flags: Mapping[str, Any]) -> None
     if is_elsewhere or runner_name(options) == "DataflowRunner":
         for flag, name in hub_flags(flags).items():
             raise UsageError(
-                f"--{flag} {name}: workers elsewhere do not have the cache of this "
-                f"machine; `precis import {name} --output DIR` to where they read, and "
-                "name DIR"
+                f"--{flag} {name}: workers on other machines cannot read the cache "
+                f"of this machine; run `precis import {name} --output DIR`, where they "
+                "can read DIR, and name DIR"
             )
 
 
@@ -96,8 +96,8 @@ def _check_dataflow(options: PipelineOptions) -> None:
     cloud, setup = options.view_as(GoogleCloudOptions), options.view_as(SetupOptions)
     if cloud.template_location:
         raise UsageError(
-            "--template_location: precis does not save jobs; start the command when "
-            "the job is to run"
+            "--template_location: precis cannot save jobs as templates; leave it out "
+            "and start the command when the job should run"
         )
     needed = ("project", "region", "temp_location")
     if missing := [f"--{name}" for name in needed if not getattr(cloud, name)]:
@@ -111,7 +111,7 @@ def _check_dataflow(options: PipelineOptions) -> None:
     is_staged = (setup.setup_file or setup.extra_packages) and setup.requirements_file
     if not (options.view_as(WorkerOptions).sdk_container_image or is_staged):
         raise UsageError(
-            "the workers of Dataflow would not have precis and its packages; give "
+            "the workers of Dataflow would lack precis and its packages; give "
             "--sdk_container_image with an image of deploy/dataflow.Dockerfile, or "
             "--setup_file ./setup.py with --requirements_file"
         )

@@ -212,9 +212,8 @@ def run_in_processes(
                 paths = ", ".join(getattr(task, "paths", ()))
                 raise JobError(
                     "a worker process died twice with the same task "
-                    f"({paths or task}); most often memory runs out, and --workers 1 "
-                    "needs the least of it; the same command goes on where this one "
-                    "ended"
+                    f"({paths or task}), most often because memory ran out; run the "
+                    "same command with fewer --workers to continue"
                 ) from error
 
 
@@ -270,7 +269,9 @@ def _report_failure(
 ) -> TaskReport:
     """The report of a task that a file failed; its other files have no rows either."""
     failed = letter.source_file
-    beside = letter._replace(detail=f"it was read together with {failed}, which failed")
+    beside = letter._replace(
+        detail=f"it was read in one task with {failed}, which failed"
+    )
     others = [path for path in getattr(task, "paths", ()) if path != failed]
     for each in [letter, *(beside._replace(source_file=path) for path in others)]:
         dead_letters.write(each)

@@ -165,8 +165,8 @@ class ShardWriter(contextlib.ExitStack):
         if split not in self._files:
             if len(self._files) == MAX_SPLITS:
                 raise DataError(
-                    f"the corpus has more than {MAX_SPLITS} splits, {split!r} among "
-                    "them; check --split_field"
+                    f"the corpus has more than {MAX_SPLITS} splits, such as {split!r}; "
+                    "check --split_field"
                 )
             path = files.join(self._output, self._name(split))
             self._files[split] = self.enter_context(files.write_aside(path))

@@ -24,37 +24,35 @@ class PrepareOptions(Options):
     )
     target: str = flag(
         "highlights",
-        "what a network shall learn to write: the highlights, the first of them as a "
-        "headline, the phrases of the article they name, or sentences: each of the "
-        "highlights, of the sentence of the article that says it; cuts: those of them "
-        "that only leave out words of their sentence",
+        "what the network learns to write: highlights; headline, the first of them; "
+        "keyphrases, the phrases that article and highlights share; sentences, each "
+        "highlight from the sentence of the article that says it; cuts, only the "
+        "highlights that shorten their sentence by leaving out words",
         choices=TARGETS,
         is_common=True,
     )
     task_prefix: str = flag(
         "",
-        "text before every article, by which a network of several tasks knows its "
-        "task, such as 'summarize: '",
+        "text put before every article, which tells a network of several tasks what to "
+        "do, such as 'summarize: '",
         metavar="TEXT",
     )
     tokenizer: str = flag(
         "",
-        "tokenizer to encode with: the folder of one, or of records or a bundle that "
-        "have one, such as an imported network that is to be "
-        "trained further; without it a vocabulary is learned",
+        "tokenizer to use: the folder of a tokenizer, of records or of a bundle, such "
+        "as an imported network to train further (default: a vocabulary is learned)",
         is_common=True,
         place=BUNDLE,
     )
     source_tokenizer: str = flag(
         "",
-        "tokenizer for the articles alone, such as that of an imported encoder; the "
-        "targets have --tokenizer, or else a subword vocabulary "
-        "that is learned from the training split's targets alone",
+        "separate tokenizer for the articles, such as the tokenizer of an imported "
+        "encoder; targets use --tokenizer, or a vocabulary learned from the targets",
         place=BUNDLE,
     )
     vocabulary_size: int = flag(
         16_000,
-        "pieces of the learned vocabulary, at most",
+        "maximum number of pieces of the learned vocabulary",
         metavar="PIECES",
         is_common=True,
         least=300,
@@ -62,19 +60,18 @@ class PrepareOptions(Options):
     lower_case: bool = flag(False, "learn a vocabulary of lower-cased text")
     max_source_tokens: int = flag(
         512,
-        "longer articles are cut; their full length is kept in source_tokens",
+        "cut articles off after this; source_tokens keeps their full length",
         metavar="TOKENS",
         is_common=True,
         least=1,
     )
     max_target_tokens: int = flag(
-        128, "longer targets are cut", metavar="TOKENS", is_common=True, least=1
+        128, "cut targets off after this", metavar="TOKENS", is_common=True, least=1
     )
     oracle_sentences: int = flag(
         0,
-        "also keep each article's sentences and which of them, at most so many, make "
-        "its best extractive summary; train-selector and train-keyphrases need them, "
-        "5 is usual",
+        "also write the sentences of each article and mark at most N that match the "
+        "reference best; train-selector and train-keyphrases need them, 5 is usual",
         metavar="SENTENCES",
         is_common=True,
         default_text="none",
@@ -86,17 +83,19 @@ class PrepareOptions(Options):
         super().__post_init__()
         if (normalised := one_line(f"{self.task_prefix}a")[:-1]) != self.task_prefix:
             raise UsageError(
-                f"--task_prefix {self.task_prefix!r} is not normalised, as articles "
-                f"are; write {normalised!r}"
+                f"--task_prefix {self.task_prefix!r} is not normalised like articles; "
+                f"write {normalised!r}"
             )
         if self.target in SENTENCE_PAIRS and self.oracle_sentences:
             raise UsageError(
-                "--oracle_sentences labels the sentences of whole articles, and "
-                f"--target {self.target} makes records of single ones; prepare them "
-                "apart"
+                "--oracle_sentences labels sentences of whole articles, but --target "
+                f"{self.target} makes records of single sentences; prepare them in two "
+                "runs"
             )
         if self.tokenizer and self.lower_case:
-            raise UsageError("--tokenizer brings its own --lower_case; leave it out")
+            raise UsageError(
+                "--tokenizer already decides about --lower_case; leave it out"
+            )
 
 
 PREPARE = (CorpusOptions, PrepareOptions, FailureOptions, WorkerOptions)

@@ -195,8 +195,8 @@ def _tokenizer_folder(name: str, path: str) -> str:
         if holds_tokenizer(folder):
             return folder
     raise UsageError(
-        f"--{name} {path} is no tokenizer folder (no {SETTINGS_FILE}) and holds none; "
-        "name one, records, or a bundle, as which `precis import` takes in a "
+        f"--{name} {path} holds no tokenizer (no {SETTINGS_FILE}); name the folder of "
+        "a tokenizer, records or a bundle; `precis import` makes a bundle from a "
         "checkpoint of another project"
     )
 
@@ -261,6 +261,6 @@ def check_written(output: str, description: Mapping[str, Any]) -> None:
     if not counts["written"]:
         letters = read_letters(files.join(output, DEAD_LETTERS_FOLDER))
         raise DataError(
-            f"no record was written: {counts}; check --article_field, "
+            f"no records were written: {counts}; check --article_field, "
             f"--highlights_field and --split{name_first(letters)}"
         )

@@ -141,8 +141,8 @@ class ScanWorker(PassWorker):
             words = vocabulary.count_words(texts(), lower_case=self.options.lower_case)
         except FileError as failure:
             raise DataError(
-                f"{failure}; let the file rest and run the command again, with another "
-                "--output where its content is not to be as it was"
+                f"{failure}; run the command again once the file does not change any "
+                "more, with another --output if its content is new"
             ) from failure
         progress.advance_to(reader.position)
         tables = {
@@ -232,9 +232,9 @@ def _learn(
             options.oracle_sentences
         )
         raise DataError(
-            "the corpus has no training document with a text and "
+            "the corpus has no training documents with a text and "
             f"{options.target}{latin} to learn a vocabulary from; check "
-            "--article_field, --highlights_field and --split, or give a --tokenizer"
+            "--article_field, --highlights_field and --split, or name a --tokenizer"
             + name_first(letters)
         )
     pieces = vocabulary.learn(

@@ -77,9 +77,9 @@ def check_file_counts(file_counts: FileCounts, *, what: str) -> None:
         if counts.get("read", 0) != sum(ends.values()):
             listed = ", ".join(f"{name} {count}" for name, count in ends.items())
             raise JobError(
-                f"{what} read {counts.get('read', 0)} records of {file or 'a corpus'}"
-                f", which are not those it accounts for: {listed or 'none'}; this is a "
-                "defect of precis, please report it"
+                f"{what} read {counts.get('read', 0)} records of {file or 'a corpus'} "
+                f"but accounts for {listed or 'none'}; this is a bug of precis, please "
+                "report it"
             )
 
 

@@ -90,7 +90,9 @@ def local_bundle(name: str) -> str:
         with stage("download and import", note=name):
             done = subprocess.run(command, capture_output=True, text=True)
         if code := done.returncode:
-            killed = f"{name}: the import ended with {code}; most often memory is out"
+            killed = (
+                f"{name}: the import ended with {code}; most often memory has run out"
+            )
             message = [killed, *done.stderr.strip().splitlines()][-1]
             error = UsageError if code == UsageError.exit_code else JobError
             raise error(message.removeprefix("precis import: "))
@@ -108,7 +110,7 @@ def resolve(name: str) -> str:
 
     with _naming_refusals(name):
         if not (written := _NAME.fullmatch(name)):
-            raise errors.HFValidationError("this names no model of the hub")
+            raise errors.HFValidationError("not the name of a model of the hub")
         repository, revision = written.groups()
         found = HfApi().resolve_revision(repository, revision=revision)
     return f"{_SCHEME}{repository}@{found.resolved}"
@@ -149,13 +151,13 @@ def _naming_refusals(name: str) -> Iterator[None]:
     import httpx2
     from huggingface_hub import constants, errors
 
-    offline = f"connect this machine once, for `precis import {name}`"
+    offline = f"run `precis import {name}` once with a connection"
     # Derived classes come before their base classes.
     ways_out: dict[type[Exception], str] = {
         errors.HFValidationError: "write hf://ORG/NAME, or hf://ORG/NAME@REVISION",
         errors.RevisionNotFoundError: "name a branch, a tag or a commit",
-        errors.RepositoryNotFoundError: "correct the name, or ask for access on the "
-        "page of the model, and set HF_TOKEN",
+        errors.RepositoryNotFoundError: "correct the name, or request access on the "
+        "page of the model and set HF_TOKEN",
         errors.HfHubHTTPError: "check HF_TOKEN, or run the same command again later",
         httpx2.HTTPError: offline,
         errors.LocalEntryNotFoundError: offline,

@@ -147,7 +147,7 @@ def run_job(
             output, kind=kind, options=options, inputs=inputs, tasks=len(tasks)
         )
         if job is None:
-            say(f"precis {command}: {output} was finished before; nothing was done")
+            say(f"precis {command}: {output} is already finished; nothing was done")
         else:
             for name in job.damaged:
                 say(f"precis {command}: {name} is damaged; repairing")
@@ -282,7 +282,7 @@ def open_job(
     # Without a fingerprint, the file describes a bundle or is not from precis.
     elif "fingerprint" in described or (success and not begun):
         raise UsageError(
-            f"{output} holds the finished result of another job: "
+            f"{output} holds a finished result with other settings: "
             f"{_differences_from_result(path, described, options, inputs)}; {WAY_OUT}"
         )
     elif begun:
@@ -291,7 +291,7 @@ def open_job(
             raise UsageError(
                 f"{output} holds an unfinished job with other settings: "
                 f"{differences or 'it is of another kind'}"
-                "; finish that one, name another --output, or remove that folder"
+                "; finish that job, name another --output, or remove that folder"
             )
         files.remove_leftovers(output)
         created_at = datetime.datetime.fromisoformat(begun["created_at"])
@@ -299,7 +299,7 @@ def open_job(
     # A job that was killed before it wrote job.json leaves only `_tasks`.
     elif {*files.list_folder(output)} - {TASKS_FOLDER}:
         raise UsageError(
-            f"{output} is not empty and no job of precis began it; "
+            f"{output} is not empty and was not made by this command; "
             "name an empty or new folder as --output"
         )
     _begin(job, options, inputs)
@@ -454,7 +454,7 @@ def current_time() -> datetime.datetime:
         return datetime.datetime.now(datetime.UTC).replace(microsecond=0)
     if not epoch.isdecimal():
         raise UsageError(
-            f"SOURCE_DATE_EPOCH is {epoch!r} and must be whole seconds since 1970; "
-            "set it right or unset it"
+            f"SOURCE_DATE_EPOCH is {epoch!r}, but must be whole seconds since 1970; "
+            "correct or unset it"
         )
     return datetime.datetime.fromtimestamp(int(epoch), datetime.UTC)

@@ -150,11 +150,8 @@ def _checked(name: str, value: Any, kind: type, takes_list: bool) -> Any:
             with contextlib.suppress(ValueError):
                 value = kind(value)
     if type(value) is not kind and not (kind is float and type(value) is int):
-        way_out = _WRITTEN[kind] + (", or a list of such" if takes_list else "")
-        raise UsageError(
-            f"{name} takes a value of type {kind.__name__}, not {given!r:.100}; write "
-            f"{way_out}"
-        )
+        way_out = _WRITTEN[kind] + (", or a list of them" if takes_list else "")
+        raise UsageError(f"`{name}=` must be {way_out}, not {given!r:.100}")
     return value
 
 
@@ -263,14 +260,14 @@ class WorkerOptions(Options):
 
     workers: int = flag(
         0,
-        "processes of this machine that share the work; on another engine, the "
-        "engine's own flags say how many",
+        "processes of this machine that share the work; other Beam runners have flags "
+        "of their own for that",
         metavar="N",
-        default_text="one per core that this process may use",
+        default_text="one per usable core",
         is_common=True,
         affects=NOTHING,
         least=0,
-        zero="is one for each core",
+        zero="means one per core",
     )
 
 
@@ -285,15 +282,14 @@ class ProgressOptions(Options):
 
     progress: str = flag(
         AUTO,
-        "how the progress is shown on stderr: a display that renews itself, plain "
-        "lines, a JSON object a line, or not at all; auto is live on a terminal and "
-        "plain elsewhere",
+        "how progress is shown on stderr: live display, plain lines, JSON lines, or "
+        "none; auto is live on a terminal and plain elsewhere",
         choices=(AUTO, LIVE, PLAIN, JSON, NONE),
         is_common=True,
     )
     quiet: bool = flag(
         False,
-        "write only the result, without a line `next:`, and errors; no warning",
+        "print only the result and errors: no line `next:`, no warnings",
         is_common=True,
     )
 

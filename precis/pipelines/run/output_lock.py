@@ -74,8 +74,8 @@ def own_output(output: str) -> Iterator[Callable[[], None]]:
         if not is_held():
             raise JobError(
                 f"{output} was taken over by another process, or its lock was "
-                "removed; this job has stopped, so leave the output to the other one, "
-                "or run the same command again"
+                "removed; this job has stopped; let the other process finish, or run "
+                "the same command again"
             )
 
     lock = None
@@ -149,8 +149,8 @@ def _in_use(output: str, path: str, *, is_store: bool) -> UsageError:
         holder = files.read_json(path)
         since = f" since {holder['since']}" if is_store else ""
         owner = f"process {holder['pid']} on {holder['host']}{since}"
-    if_killed = f"; if it was killed, remove {path} to free it" if is_store else ""
+    if_killed = f" (if it was killed, remove {path})" if is_store else ""
     return UsageError(
-        f"{output} is in use by {owner}; it is free when that process ends{if_killed}; "
-        "wait, or name another --output"
+        f"{output} is in use by {owner}{if_killed}; wait until it ends, or name "
+        "another --output"
     )

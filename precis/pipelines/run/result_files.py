@@ -79,7 +79,7 @@ def check_apart(path: str, *, flag: str, result: str) -> None:
     """
     if is_within(resolve(path), resolve(result)):
         raise UsageError(
-            f"{flag} {path} lies in {result}, whose files stay as they were written; "
+            f"{flag} {path} is in {result}, a finished result that must not change; "
             "name a place outside it"
         )
 
@@ -88,8 +88,8 @@ def not_writable(output: str, error: OSError) -> PrecisError:
     """The error for a folder in which a job cannot start."""
     if error.errno in NO_ROOM:
         return JobError(
-            f"{output} cannot be written: {error}; make room and run the same command "
-            "again"
+            f"{output} cannot be written: {error}; free some space and run the same "
+            "command again"
         )
     return UsageError(f"{output} cannot be written: {error}; name another --output")
 
@@ -121,7 +121,7 @@ def read_checksummed(
     content = files.read_object(path, way_out=way_out, fields=fields)
     if content.pop(_CHECKSUM_FIELD, None) != _checksum(content):
         raise DataError(
-            f"{path}: damaged (its checksum is not that of its content); {way_out}"
+            f"{path}: damaged (its checksum does not match its content); {way_out}"
         )
     return content
 

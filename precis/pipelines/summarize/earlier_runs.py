@@ -121,8 +121,8 @@ def _find_runs(folders: Sequence[str], *, own: str) -> list[str]:
             found = sorted(filter(_is_finished, within), reverse=True)
         if not found and not f"{own}/".startswith(f"{folder}/"):
             raise UsageError(
-                f"--reuse {folder}: it is no finished run and holds none; name the "
-                "--output of an earlier `precis summarize`"
+                f"--reuse {folder}: this is not a finished run or a folder of runs; "
+                "name the --output of an earlier `precis summarize`"
             )
         runs += found
     return runs
@@ -153,8 +153,8 @@ def placed_rows(
             or files.sha256_file(output_file.path) != output_file.sha256
         ):
             raise DataError(
-                f"--reuse: {output_file.path} is missing, or its checksum is not that "
-                "of its manifest; repair that run by its own command, or reuse another"
+                f"--reuse: {output_file.path} is missing or not as its manifest says; "
+                "repair that run with the command that wrote it, or reuse another run"
             )
         for group, rows in enumerate(read_output_file(output_file.path, columns)):
             size = len(rows)
@@ -195,7 +195,7 @@ class EarlierRows:
                 return read_row_group(parquet, row_group)
         except (OSError, pa.ArrowInvalid) as error:
             raise DataError(
-                f"--reuse: {path} cannot be read any more "
-                f"({str(error).splitlines()[0]}); repair that run by its own command, "
-                "or remove this --output and reuse another"
+                f"--reuse: {path} can no longer be read "
+                f"({str(error).splitlines()[0]}); repair that run with its command, "
+                "or remove this --output and reuse another run"
             ) from error

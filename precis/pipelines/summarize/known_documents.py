@@ -201,8 +201,8 @@ def join_keys(run: SummaryRun) -> None:
                 f"{name!r} at {file}:{at}" for name, file, at, _ in repeated
             )
             raise DataError(
-                f"{repeated[0][-1]} documents have the id of a document before them, "
-                f"such as {named}; mend the ids, or name another --output and "
+                f"{repeated[0][-1]} documents have the id of an earlier document, such "
+                f"as {named}; fix the ids, or name another --output and add "
                 "--on_duplicate_id keep"
             )
         insert_rows(connection, "rows", _ROW_KEYS.empty_table())
@@ -406,7 +406,7 @@ def _lost_letter(row: Mapping[str, Any]) -> DeadLetter:
     return DeadLetter(
         COPY,
         "duplicate_of_failed",
-        "the first document with the same text has failed; its dead letter says why",
+        "the first document with this text failed; its dead letter says why",
         row["document_id"],
         row["source_file"],
         row["source_position"],

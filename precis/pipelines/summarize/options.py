@@ -93,33 +93,32 @@ class SummarizeOptions(Options):
     )
     bundle: str = flag(
         "",
-        "network, the --output of `precis train` or `precis import`; hf://ORG/NAME, a "
-        "model of the hub; or openai://HOST:PORT/v1#MODEL, one behind an endpoint; "
-        "without it only extractive summaries are written",
+        "writer of abstractive summaries: the --output of `precis train` or `precis "
+        "import`; hf://ORG/NAME, a model of the hub; or openai://HOST:PORT/v1#MODEL, "
+        "an endpoint (default: extractive summaries only)",
         is_common=True,
         place=BUNDLE,
     )
     task_prefix: str = flag(
         "",
-        "text before each article that says what to write of it; the bundle's own if "
-        "it has one",
+        "text put before each article, which names the task as in training",
         metavar="TEXT",
         default_text="the bundle's",
         writers=NETWORKS,
     )
     instruction: str = flag(
         "",
-        "what a language model of --bundle is told to do with each document",
+        "instruction for a language model of --bundle, for each document",
         metavar="TEXT",
-        default_text="what --form says, of stated facts alone",
+        default_text="set by --form",
         writers=(Writer.LANGUAGE_MODEL, Writer.ENDPOINT),
     )
     extractive: str = flag(
         "",
-        "extractive methods with commas between them; the first gives "
-        "extractive_summary. neural scores sentences by --extractive_bundle; oracle, "
-        "the sentences closest to the reference, is the upper bound to evaluate the "
-        "others with, and first only if it is alone",
+        "extractive methods, separated by commas; the first gives extractive_summary. "
+        "neural scores sentences with --extractive_bundle; oracle chooses the "
+        "sentences closest to the reference, as an upper bound to evaluate the others, "
+        "and must not be the first of several",
         metavar="METHOD,...",
         is_common=True,
         takes_list=True,
@@ -128,27 +127,27 @@ class SummarizeOptions(Options):
     extractive_bundle: str = flag(
         "",
         "selector of the method neural, the --output of `precis train-selector`; "
-        "builtin:news-en is included: it reads English news, and other documents get "
-        "lead",
+        "builtin:news-en comes with precis: it is for English news, other documents "
+        "get the method lead",
         is_common=True,
         default_text=BUILTIN_SELECTOR,
         place=BUNDLE,
     )
     keyphrase_bundle: str = flag(
         "",
-        "classifier of phrases, the --output of `precis train-keyphrases`; "
-        "without it there are none",
+        "classifier of keyphrases, the --output of `precis train-keyphrases` "
+        "(default: no keyphrases)",
         place=BUNDLE,
     )
     checker: str = flag(
         "",
-        "faithfulness model, the --output of `precis import`; it gives support_score, "
-        "how far the article supports each summary",
+        "claim checker, the --output of `precis import`; it gives support_score, how "
+        "well the article supports each summary",
         place=BUNDLE,
     )
     keyphrases: int = setting(
         10,
-        "keyphrases of a document, at most",
+        "maximum number of keyphrases of a document",
         least=1,
         needs="keyphrase_bundle",
     )
@@ -160,53 +159,52 @@ class SummarizeOptions(Options):
     )
     search_processes: int = setting(
         0,
-        "processes that search, one thread each; 1 searches without further processes, "
-        "on all threads; 0 is as many as --workers, or 1 where TensorFlow has an "
-        "accelerator or Beam has processes of its own",
+        "processes that search, with one thread each; 1 searches in the main process "
+        "on all threads; 0 is as many as --workers, or 1 if TensorFlow has an "
+        "accelerator or Beam starts its own processes",
         affects=NOTHING,
         least=0,
-        zero="is one per core",
+        zero="means one per core",
     )
     long_documents: str = flag(
         "chunk_merge",
-        "documents that are longer than the network reads: "
-        "chunk_merge summarizes passages and merges their summaries, "
-        "head reads the beginning",
+        "how to summarize documents that are longer than the network reads: "
+        "chunk_merge summarizes passages and merges their summaries, head reads only "
+        "the beginning",
         choices=(CHUNK_MERGE, HEAD),
         writers=_OF_ARTICLES,
     )
     merged_length: float = setting(
         0.0,
-        "about the length of a merged summary, in mean lengths of the summary of one "
-        "of its passages; 0 is the square root of their number",
+        "approximate length of a merged summary, divided by the mean length of the "
+        "summaries of its passages; 0 is the square root of the number of passages",
         writers=_OF_ARTICLES,
     )
     write: str = setting(
         WRITE_ARTICLE,
-        "what the network writes of: the article, or sentences: each of the "
-        "written_sentences that the selector scores best, and the best of what it "
-        "wrote is put together, however long the article is; for a network of `precis "
-        "prepare --target sentences`. The bundle of `precis train-summarizer` says "
-        "sentences",
+        "what the network rewrites: article, or sentences: each of the "
+        "written_sentences that the selector scores best, of which the best lines "
+        "become the summary. sentences needs a network of `precis prepare --target "
+        "sentences`; bundles of `precis train-summarizer` set it",
         choices=(WRITE_ARTICLE, WRITE_SENTENCES),
         writers=NETWORKS,
     )
     written_sentences: int = setting(
         6,
-        "sentences of an article that write=sentences rewrites, at most",
+        "maximum number of sentences of an article that write=sentences rewrites",
         least=1,
         writers=(Writer.SUMMARIZER,),
     )
     requests: int = flag(
         16,
-        "requests of each worker process to an endpoint that run at once, at most",
+        "maximum number of parallel requests of each worker process to an endpoint",
         affects=NOTHING,
         least=1,
         writers=(Writer.ENDPOINT,),
     )
     request_timeout: float = flag(
         120.0,
-        "seconds in which an endpoint answers a request",
+        "seconds to wait for an answer of an endpoint",
         metavar="SECONDS",
         affects=NOTHING,
         least=1,
@@ -214,27 +212,27 @@ class SummarizeOptions(Options):
     )
     request_json: str = flag(
         "",
-        "parameters of each request to an endpoint, as JSON",
+        "extra parameters of each request to an endpoint, as JSON",
         metavar="JSON",
         writers=(Writer.ENDPOINT,),
     )
     context_tokens: int = flag(
         4096,
-        "tokens that the model of an endpoint reads and writes, at most",
+        "context of the model of an endpoint: tokens that it reads and writes at most",
         least=1,
         writers=(Writer.ENDPOINT,),
     )
     precision: str = flag(
         "float32",
-        "number format of the network's layers; others than float32 may change a "
-        "summary. int8 needs --engine ctranslate2, which has no mixed ones",
+        "number format of the network's layers; formats other than float32 may change "
+        "a summary. int8 needs --engine ctranslate2, the mixed formats need tensorflow",
         choices=(*PRECISIONS, INT8),
         affects=SEARCH,
     )
     engine: str = flag(
         TENSORFLOW,
-        "what computes the network of --bundle and searches with it; ctranslate2 is "
-        "for BART, PEGASUS and T5 without a pointer, and has a search of its own",
+        "library that runs the network of --bundle; ctranslate2 is for BART, PEGASUS "
+        "and T5 without a pointer, and may find other summaries",
         choices=(TENSORFLOW, CTRANSLATE2),
         affects=SEARCH,
     )
@@ -249,7 +247,7 @@ class SummarizeOptions(Options):
         has_mixed = self.engine == TENSORFLOW
         if self.precision in ((INT8,) if has_mixed else PRECISIONS[1:]):
             raise UsageError(
-                f"--engine {self.engine} has no --precision {self.precision}; take "
+                f"--engine {self.engine} has no --precision {self.precision}; use "
                 "float32, or int8 with --engine ctranslate2"
             )
 
@@ -279,8 +277,8 @@ class EarlierRunOptions(Options):
 
     reuse: str = flag(
         "",
-        "earlier runs, or folders of them, whose summaries are taken over where text "
-        "and settings are the same",
+        "earlier runs, or folders of runs, whose summaries are reused if text and "
+        "settings are the same",
         metavar="RUN,...",
         is_common=True,
         takes_list=True,
@@ -288,9 +286,8 @@ class EarlierRunOptions(Options):
     )
     deduplicate: bool = flag(
         False,
-        "summarize equal texts once: later documents take over the row of the first, "
-        "which duplicate_of names; the corpus is read a second time for that. --reuse "
-        "implies it",
+        "summarize equal texts once: later documents copy the row of the first, which "
+        "duplicate_of names; the corpus is read twice. --reuse implies it",
     )
 
     @property
@@ -305,16 +302,16 @@ class ResultOptions(Options):
 
     on_duplicate_id: str = flag(
         KEEP,
-        "what to do where several documents have one id: keep it, so that `precis "
-        "verify` names them, or fail before anything is summarized, for which the "
-        "corpus is read a second time",
+        "what to do if several documents have the same id: keep them, so that `precis "
+        "verify` reports them, or fail before summarizing, for which the corpus is "
+        "read twice",
         choices=(KEEP, FAIL),
     )
     partition_by: str = flag(
         "",
-        "columns whose values name folders, as in data/split=test/, from the outermost "
-        "on: split, and fields of --keep_fields that are strings, integers, dates or "
-        "true and false",
+        "columns whose values name the folders of the result, outermost first, as in "
+        "data/split=test/: split, and fields of --keep_fields that are strings, "
+        "integers, dates or booleans",
         metavar="COLUMN,...",
         takes_list=True,
     )
@@ -339,23 +336,23 @@ class GroupOptions(Options):
 
     group_by: str = flag(
         "",
-        "write a summary of each group of documents too, which have one value in this "
-        "field of the source, or in split, language or source_file; day(FIELD), "
-        "month(FIELD), year(FIELD) of a date or timestamp",
+        "also summarize each group of documents that share a value of this field of "
+        "the corpus, or of split, language or source_file; day(FIELD), month(FIELD) "
+        "and year(FIELD) are for a date or timestamp",
         metavar="FIELD",
         affects=GROUPS,
     )
     rows: str = flag(
         BOTH,
-        "with --group_by: keep the rows of documents too, or those of groups alone, "
-        "which no later run can --reuse",
+        "with --group_by: write rows of documents and groups, or of groups only, which "
+        "no later run can --reuse",
         choices=(BOTH, GROUPS),
         needs="group_by",
     )
     max_group_candidates: int = flag(
         1000,
-        "sentences that the summary of a group is chosen from, at most; those that "
-        "most documents have come first, then the best of each document",
+        "maximum number of sentences that the summary of a group is chosen from; "
+        "sentences of most documents come first, then the best of each document",
         metavar="SENTENCES",
         affects=GROUPS,
         needs="group_by",
@@ -363,23 +360,26 @@ class GroupOptions(Options):
     )
     order_by: str = flag(
         "",
-        "field of the source with a date, timestamp or whole number: the sentences of "
-        "a group stand in the order of their documents by it; without it in that of "
-        "their places in the documents",
+        "field of the corpus, a date, timestamp or whole number, that orders the "
+        "documents of a group and so its sentences (default: order by the place of a "
+        "sentence in its document)",
         metavar="FIELD",
         affects=GROUPS,
         needs="group_by",
     )
     group_task_candidates: int = setting(
-        20_000, "about how many candidates one task reads", needs="group_by", least=1
+        20_000,
+        "approximate number of candidates that one task reads",
+        needs="group_by",
+        least=1,
     )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.group_by and (not self.field.name or "," in self.field.name):
             raise UsageError(
-                f"--group_by {self.group_by}: groups are made by one field; name it, "
-                "as in topic or day(created)"
+                f"--group_by {self.group_by}: groups have exactly one field; name it, "
+                "such as topic or day(created)"
             )
 
     @property
@@ -397,22 +397,22 @@ class OneDocumentOptions(Options):
 
     text: str = flag(
         "",
-        "one document, plain text in UTF-8, in place of --corpus and --output; its "
-        "summary is printed. - reads the standard input",
+        "summarize one document, plain text in UTF-8, instead of a corpus, and print "
+        "the summary; - reads the standard input",
         is_common=True,
         affects=NOTHING,
         place=LOCAL,
     )
     json: bool = flag(
         False,
-        "with --text: print the row of the document as one line of JSON",
+        "with --text: print all columns as one line of JSON",
         affects=NOTHING,
     )
 
     def __post_init__(self) -> None:
         if self.json and not self.text:
             raise UsageError(
-                "--json prints the row of one document; name its file, as in "
+                "--json prints the columns of one document; name its file, as in "
                 "`precis summarize --text article.txt --json`, or - for the standard "
                 "input"
             )

@@ -323,8 +323,8 @@ def describe_groups(
     published = [file for report in reports for file in report.files]
     if members != documents:
         raise JobError(
-            f"the groups have {members} members, and {documents} documents have a row; "
-            "this is a defect of precis, please report it"
+            f"the groups have {members} members, but {documents} documents have a row; "
+            "this is a bug of precis, please report it"
         )
     return {
         "group_by": run.groups.group_by,
@@ -368,8 +368,8 @@ def check_rows(sources: FileCounts, published: Sequence[PublishedFile]) -> None:
     names = {file["file"] for file in published}
     if stored != total or len(names) < len(published):
         raise JobError(
-            f"the {len(names)} files of {len(published)} parts have {stored} rows, and "
-            f"the run {total}; this is a defect of precis, please report it"
+            f"the {len(names)} files of {len(published)} parts have {stored} rows, but "
+            f"the run {total}; this is a bug of precis, please report it"
         )
 
 
@@ -378,4 +378,4 @@ def check_run(corpus: CorpusOptions, manifest: Mapping[str, Any]) -> None:
     counts = manifest["counts"]
     of_split = f" of the split {corpus.split!r}; check --split" if corpus.split else ""
     if not counts["read"] - counts["other_split"] - counts["not_selected"]:
-        raise DataError(f"{corpus.corpus} holds no document{of_split}")
+        raise DataError(f"{corpus.corpus} holds no documents{of_split}")

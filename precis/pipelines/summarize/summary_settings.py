@@ -137,7 +137,7 @@ class SummarySettings(NamedTuple):
             given = json.loads(text or "{}")
         if not isinstance(given, dict):
             raise UsageError(
-                f"--request_json {text}: this is no object of JSON; write it as in "
+                f"--request_json {text}: this is not a JSON object; write it like "
                 """'{"temperature": 0.7}'"""
             )
         every = {"temperature": 0, "seed": 0, "logprobs": True}
@@ -203,7 +203,7 @@ def summary_settings(
       UsageError: options contradict each other, or a folder is not a bundle.
     """
     if clean not in CLEANINGS:
-        raise UsageError(f"clean is one of {', '.join(CLEANINGS)}, not {clean!r}")
+        raise UsageError(f"clean must be one of {', '.join(CLEANINGS)}, not {clean!r}")
     check_methods(options)
     check_writing(options, decoding)
     writer = writer_of(options)
@@ -249,22 +249,21 @@ def check_methods(options: SummarizeOptions) -> None:
     methods, names = options.methods, sorted([*METHODS, NEURAL, ORACLE])
     known = ", ".join(names)
     if not methods:
-        raise UsageError(f"--extractive names no method; known are {known}")
+        raise UsageError(f"--extractive names no method; the methods are {known}")
     for name in sorted({*methods} - {*names}):
-        way_out = suggestion(name, names) or f"known are {known}"
-        raise UsageError(f"--extractive: there is no method {name!r}; {way_out}")
+        way_out = suggestion(name, names) or f"the methods are {known}"
+        raise UsageError(f"--extractive: unknown method {name!r}; {way_out}")
     bundle_folder(options.selector)
     needs_selector = NEURAL in methods or options.write == WRITE_SENTENCES
     if options.extractive_bundle and not needs_selector:
         raise UsageError(
-            "--extractive_bundle is for the method neural, and --extractive is "
-            f"{options.extractive}; name neural there too"
+            "--extractive_bundle is for the method neural, but --extractive is "
+            f"{options.extractive}; add neural to it"
         )
     if methods[0] == ORACLE and len(methods) > 1:
         raise UsageError(
-            "--extractive names oracle first, whose sentences would be the summary to "
-            "show though the reference chose them; name another method first, or "
-            "oracle alone"
+            "--extractive names oracle first, so the summary would be chosen with the "
+            "help of the reference; name another method first, or only oracle"
         )
 
 
@@ -282,26 +281,26 @@ def check_writing(options: SummarizeOptions, decoding: SearchConfig) -> None:
         return
     if options.engine == CTRANSLATE2:
         raise UsageError(
-            "--engine ctranslate2 does not say how likely each token is, by which a "
-            "summarizer (write=sentences) puts lines together; leave --engine out"
+            "--engine ctranslate2 does not give the probability of each token, which a "
+            "summarizer (write=sentences) needs; leave --engine out"
         )
     if decoding.n_best > 1:
         raise UsageError(
-            f"--n_best {decoding.n_best}: write=sentences puts one summary together "
-            "from all lines of the beam; leave it at 1"
+            f"--n_best {decoding.n_best}: write=sentences makes one summary from all "
+            "candidates; leave it at 1"
         )
     if not (options.bundle and options.extractive_bundle):
         raise UsageError(
             "write=sentences needs --bundle, the --output of `precis train` on records "
-            "of `--target sentences`, and --extractive_bundle, that of `precis "
-            "train-selector`; name both"
+            "of `--target sentences`, and --extractive_bundle, the --output of "
+            "`precis train-selector`; name both"
         )
     folder = bundle_folder(options.extractive_bundle)
     contents = open_stored(folder, EXTRACTIVE)
     if "importance" not in contents.config:
         raise UsageError(
-            f"{options.extractive_bundle}: does not know the importance of words, by "
-            "which write=sentences puts a summary together; train it again"
+            f"{options.extractive_bundle}: does not know the importance of words that "
+            "write=sentences needs; train it again"
         )
 
 
@@ -314,14 +313,14 @@ def check_article_writer(bundle: str) -> None:
     learned = open_stored(bundle).manifest["provenance"].get("data") or ()
     if not learned or any(each["target"] not in SENTENCE_PAIRS for each in learned):
         return
-    way_out = 'in Python, `precis.summarize` takes it with write="sentences"'
+    way_out = 'in Python, give it to `precis.summarize` with write="sentences"'
     parent = os.path.dirname(bundle.rstrip("/")) or "."
     with contextlib.suppress(PrecisError):  # The folder above may be any folder.
         if open_stored(parent).kind == SUMMARIZER:
             way_out = f"name its summarizer, --bundle {parent}"
     raise UsageError(
-        f"{bundle}: this network learned to shorten single sentences, and what it "
-        f"writes of whole articles makes no sense; {way_out}"
+        f"{bundle}: this network learned to shorten single sentences, not to "
+        f"summarize whole articles; {way_out}"
     )
 
 

@@ -82,7 +82,7 @@ def summarize_text(
     if not isinstance(text, str):
         raise UsageError(
             f"summarize_text takes one text, not {type(text).__name__}; "
-            "precis.summarize takes a corpus"
+            "use precis.summarize for a corpus"
         )
     _refuse(NOT_FOR_A_TEXT, flags, "summarize_text")
     record = to_article(Document("", "", text, None), clean=clean)
@@ -109,8 +109,8 @@ def summarize_article(
     settings = read_settings({"search_processes": 1, **flags}, clean)
     if ORACLE in settings.options.methods:
         raise UsageError(
-            "--extractive oracle chooses sentences by a reference summary, and one "
-            "document has none; name other methods, as in --extractive lexrank,lead"
+            "--extractive oracle needs a reference summary, but one document has none; "
+            "name other methods, such as --extractive lexrank,lead"
         )
     (window,) = _loaded(settings).summarize([article])
     for letter in window.dead_letters:
@@ -164,10 +164,10 @@ def summarize_frame(
     table = nw.from_native(frame, eager_only=True)
     names = [name for name in SUMMARY_SCHEMA.names if name not in _NOT_ADDED]
     if text not in table.columns:
-        way_out = suggestion(text, table.columns) or "name one that it has"
+        way_out = suggestion(text, table.columns) or "name a column of the frame"
         raise UsageError(f"the frame has no column {text!r}; {way_out}")
     for name in {*names, FAILURE} & {*table.columns}:
-        raise UsageError(f"the frame has the added column {name!r} already; rename it")
+        raise UsageError(f"the frame already has a column {name!r}; rename it")
     column, missing = table[text], table[text].is_null().to_list()
     # Every form of a missing text, such as NaN, counts as None.
     texts = [
@@ -223,7 +223,7 @@ def _reason(failure: DeadLetter | Failure | None) -> str | None:
 def _refuse(names: Iterable[str], flags: Mapping[str, Any], function: str) -> None:
     for name in names:
         if name in flags:
-            raise UsageError(f"{function} takes no {name}; precis.summarize does")
+            raise UsageError(f"{function} does not take {name}; use precis.summarize")
 
 
 def summarize_document(file: str, **flags: Any) -> dict[str, Any]:
@@ -245,8 +245,8 @@ def summarize_document(file: str, **flags: Any) -> dict[str, Any]:
         is_of_text = flag in (*option_names(SUMMARY_OPTIONS), *_OF_THE_TEXT)
         if flag in flags and (flag in NOT_FOR_A_TEXT or not is_of_text):
             raise UsageError(
-                f"--{flag} goes with a corpus, and --text {file} is one document whose "
-                "summary is printed; leave one of them out"
+                f"--{flag} is for a corpus, but --text {file} is one document; leave "
+                "one of them out"
             )
     of_text = {name: flags.pop(name) for name in _OF_THE_TEXT if name in flags}
     article = read_document(file, of_text)
@@ -278,8 +278,8 @@ def read_document(file: str, of_text: Mapping[str, Any]) -> Article:
                 raw = opened.read(most)
     except OSError as error:
         raise UsageError(
-            f"{file}: it cannot be read ({error.strerror or error}); name one document "
-            "in plain text, - for the standard input, or many by --corpus 'text:*.txt'"
+            f"{file}: it cannot be read ({error.strerror or error}); name a text file, "
+            "- for the standard input, or many files with --corpus 'text:*.txt'"
         ) from error
     document = to_document(path, raw, options)
     if isinstance(document, Document) and file != STANDARD_INPUT:
@@ -293,12 +293,12 @@ def read_document(file: str, of_text: Mapping[str, Any]) -> Article:
     if not isinstance(record, Article):
         way_out = ""
         if record.reason == "invalid_utf8":
-            way_out = f"; it reads as {fitting_encoding(raw)}: save it as UTF-8"
+            way_out = f"; it seems to be {fitting_encoding(raw)}: save it as UTF-8"
         raise DataError(f"{name}: {record.reason}: {record.detail}{way_out}")
     if not record.body or "\0" in record.document.article:
         raise DataError(
-            f"{name}: it holds no text, or null characters as a binary file does; give "
-            "an article in plain text"
+            f"{name}: it holds no text, or null characters like a binary file; give an "
+            "article in plain text"
         )
     return record
 

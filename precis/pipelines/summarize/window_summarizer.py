@@ -276,8 +276,8 @@ class WindowSummarizer:
             return search.searched
         bulk: Any = self._models.bulk
         bulk.say_once(
-            "precis summarize: the server refuses prompts as too long, which are cut "
-            "again; give its context as --context_tokens"
+            "precis summarize: the server rejects prompts as too long, so they are cut "
+            "shorter; set --context_tokens to its context"
         )
         again = bulk.begin(self._sources(rows))
         return [*search.searched, *self._take(rows, again, on_searched)]
@@ -314,7 +314,7 @@ class WindowSummarizer:
                 raise JobError(
                     f"the first {MOST_FIRST_FAILURES} documents all failed in the "
                     f"stage {stage} with {kind} ({failure.detail}), so the cause is "
-                    "no single document; see to it and run the command again"
+                    "not a document; remove the cause and run the command again"
                 )
 
 

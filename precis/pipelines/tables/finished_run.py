@@ -44,8 +44,8 @@ _FIELDS = {
 _BATCH_ROWS = 1024
 _READ_AHEAD_BYTES = 4 << 20
 _WAY_OUT = (
-    "run the `precis summarize` of that run again, which repairs it; `precis verify` "
-    "names all that is wrong"
+    "repair the run with the `precis summarize` that wrote it; `precis verify` lists "
+    "all damage"
 )
 
 
@@ -195,7 +195,7 @@ def open_run(folder: str) -> FinishedRun:
     if not any(files.exists(p) for p in (path, files.join(folder, DATA_FOLDER))):
         reason = "does not exist"
         if files.exists(folder):
-            reason = f"holds no run: {MANIFEST_FILE} is not there"
+            reason = f"holds no run: {MANIFEST_FILE} is missing"
         raise UsageError(f"{folder} {reason}; give the --output of `precis summarize`")
     run = read_run(folder)
     damaged, problem = success_damage(path, run.manifest)

@@ -38,9 +38,9 @@ def flat_schema(schema: pa.Schema) -> pa.Schema:
             name = flat.name.casefold()
             if name in origin:
                 raise UsageError(
-                    f"--flat gives two columns the name {flat.name!r}, by the columns "
-                    f"{origin[name]!r} and {field.name!r}; leave --flat out, or give "
-                    "the field of --keep_fields another name in the corpus"
+                    f"--flat makes two columns named {flat.name!r}, from the columns "
+                    f"{origin[name]!r} and {field.name!r}; leave --flat out, or rename "
+                    "the field of --keep_fields in the corpus"
                 )
             origin[name] = field.name
             is_json = pa.types.is_nested(flat.type)

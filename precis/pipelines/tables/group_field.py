@@ -53,9 +53,9 @@ class GroupField(NamedTuple):
             raise _not_of_times(flag, self.name, kind, "date or timestamp")
         if types.is_floating(kind):
             raise UsageError(
-                f"--group_by {self.name}: the field is {kind}, and fractions make no "
-                "groups; name a field of texts, whole numbers, dates or true and "
-                f"false, or add --keep_fields {self.name}:string"
+                f"--group_by {self.name}: the field is {kind}, and fractions cannot be "
+                "grouped; name a field of texts, whole numbers, dates or booleans, or "
+                f"add --keep_fields {self.name}:string"
             )
         kind = schema.field(order_by).type if order_by else None
         if kind and not (_is_time(kind) or types.is_integer(kind)):
@@ -73,8 +73,8 @@ def _not_of_times(flag: str, name: str, kind: "pa.DataType", kinds: str) -> Usag
     """The error for a flag that names a column of the wrong type."""
     way_out = f"--keep_fields {name}:timestamp reads it as a time"
     if name in OF_A_ROW:
-        way_out = "name a field of the source"
-    return UsageError(f"{flag}: the field is {kind}, no {kinds}; {way_out}")
+        way_out = "name a field of the corpus"
+    return UsageError(f"{flag}: the field is {kind}, not {kinds}; {way_out}")
 
 
 def parse_group_field(text: str) -> GroupField:

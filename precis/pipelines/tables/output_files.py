@@ -107,7 +107,7 @@ def list_ranges(paths: Iterable[str], *, needed: Sequence[str]) -> list[RowRange
             try:
                 parquet = pq.ParquetFile(file)
             except pa.ArrowInvalid as error:
-                raise UsageError(f"{path} is no Parquet file: {error}") from error
+                raise UsageError(f"{path} is not a Parquet file: {error}") from error
             missing = [n for n in needed if n not in parquet.schema_arrow.names]
             if missing:
                 raise UsageError(

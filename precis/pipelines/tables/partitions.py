@@ -105,15 +105,15 @@ def output_layout(
         given = f"--partition_by {name}"
         if name not in known:
             raise UsageError(
-                f"{given}: there is no such column to partition by; there are "
-                f"{', '.join(known)}, and --keep_fields adds others"
+                f"{given}: no such column; possible are {', '.join(known)}, and "
+                "--keep_fields adds others"
             )
         kind = known[name].type
         tests = (pa.types.is_string, pa.types.is_integer, pa.types.is_boolean)
         if not any(test(kind) for test in (*tests, pa.types.is_date32)):
             raise UsageError(
-                f"{given}: the column is {kind}; rows are partitioned by strings, "
-                "integers, dates and true or false"
+                f"{given}: the column is {kind}; name a column of strings, integers, "
+                "dates or booleans"
             )
     columns = tuple(known[name].remove_metadata() for name in partitions)
     return OutputLayout(schema, kept, columns, is_flat=is_flat)

@@ -95,7 +95,9 @@ def _array(values: list[Any], field: pa.Field) -> pa.Array:
     try:
         array = pa.array(values, type=field.type)
     except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
-        raise DataError(f"column {field.name!r} is no {field.type}: {error}") from error
+        raise DataError(
+            f"column {field.name!r} is not {field.type}: {error}"
+        ) from error
     is_computed = field.name in SUMMARY_SCHEMA.names
     for name, within, is_nullable in _arrays_within(array, field, field.name):
         if within.null_count and not is_nullable:

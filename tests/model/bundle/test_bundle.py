@@ -416,6 +416,6 @@ def test_a_configuration_with_a_wrong_field_is_refused(
 @pytest.mark.parametrize("content", [b"[1]", b"null", b"{}", b'{"counts": [1]}'])
 def test_a_damaged_manifest_of_a_run_is_refused(content, tmp_path):
     (tmp_path / "manifest.json").write_bytes(content)
-    message = r"manifest.json: damaged \(.*\); run the `precis summariz"
+    message = r"manifest.json: damaged \(.*\); repair the run with the"
     with pytest.raises(DataError, match=message):
         read_run(str(tmp_path))

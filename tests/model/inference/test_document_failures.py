@@ -210,7 +210,7 @@ def test_a_defect_that_hits_every_document_ends_the_run(monkeypatch):
     poison(monkeypatch, "extract", [line["id"] for line in lines[:32]])
     message = (
         r"^the first 32 documents all failed in the stage extract with KeyError "
-        r"\(KeyError at .*\), so the cause is no single document"
+        r"\(KeyError at .*\), so the cause is not a document"
     )
     with pytest.raises(JobError, match=message):
         summarized(lines[:32])

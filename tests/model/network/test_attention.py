@@ -154,7 +154,7 @@ def test_the_command_draws_the_mean_of_all_heads_each_head_or_the_copies(
     read, shown, *_ = capsys.readouterr().out.splitlines()
     tokens = f"{written.read_tokens} of {written.source_tokens} tokens of the article"
     assert read == f"the network read the first {tokens}"
-    assert shown.startswith(f"drawn: 2 of {written.tokens} tokens that it read")
+    assert shown.startswith(f"drawn: the 2 most attended of {written.tokens} tokens")
     whole = attention_command(output=str(copied), block="copy", columns=0, **flags)
     assert whole.columns == whole.tokens
     for picture in (mean, each, copied):
@@ -177,7 +177,7 @@ def test_without_a_summary_it_is_the_one_of_summarize(flags, tmp_path):
     ("content", "changes", "words"),
     [
         (None, {}, r"other: it cannot be read \(No such file or directory\); name"),
-        (b"Caf\xe9", {}, "other: invalid_utf8: byte 3: .*; it reads as cp1252"),
+        (b"Caf\xe9", {}, "other: invalid_utf8: byte 3: .*; it seems to be cp1252"),
         (
             b"Rain.",
             {"task_prefix": "x: "},

@@ -421,6 +421,6 @@ def test_flags_that_cannot_be_are_refused(records, tmp_path, flags, message):
         run_extractor_training(records=records, output=output, **flags)
     with pytest.raises(UsageError, match="unknown option 'dropout'"):
         run_keyphrase_training(records=records, output=output, dropout=0.1)
-    with pytest.raises(UsageError, match="recipe takes a value of type str, not "):
+    with pytest.raises(UsageError, match="`recipe=` must be a text, in quotes, not "):
         train(records=records, output=output, recipe=["fine_tune"])
     assert not (tmp_path / "o").exists()

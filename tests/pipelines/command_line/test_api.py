@@ -158,11 +158,11 @@ def test_one_text_is_summarized_as_a_run_would():
     ("text", "flags", "message"),
     [
         (" \n", {}, "the text cannot be summarized: the article has no text"),
-        (["a", "b"], {}, "takes one text, not list; precis.summarize takes a corpus"),
+        (["a", "b"], {}, "takes one text, not list; use precis.summarize for a c"),
         ("Rain.", {"bundle": "none"}, "none: not a complete bundle"),
         ("Rain.", {"clean": "raw"}, "clean must be one of standard, none, not 'raw'"),
-        ("Rain.", {"output": "o"}, "takes no output; precis.summarize does"),
-        ("Rain.", {"bundle": ["b"]}, "bundle takes a value of type str, not "),
+        ("Rain.", {"output": "o"}, "does not take output; use precis.summarize"),
+        ("Rain.", {"bundle": ["b"]}, "`bundle=` must be a text, in quotes, not "),
         ("Rain.", {"sentence": 1}, "unknown option 'sentence'; did you mean sentences"),
     ],
 )

@@ -84,7 +84,7 @@ LEAST = "must be at least"
         (PrepareOptions, {"max_source_tokens": 0}, f"`max_source_tokens=` {LEAST}"),
         (PrepareOptions, {"max_target_tokens": -3}, f"{LEAST} 1, not -3"),
         (PrepareOptions, {"vocabulary_size": 299}, f"{LEAST} 300.*, not 299"),
-        (PrepareOptions, {"tokenizer": "t", "lower_case": True}, "its own --lower_ca"),
+        (PrepareOptions, {"tokenizer": "t", "lower_case": True}, "about --lower_case"),
         (ExtractiveTraining, {"importance_articles": -1}, "must not be negative, but"),
         (SearchConfig, {"common_pieces": -1}, "common_pieces must not be negative, bu"),
         (SelectionConfig, {"sentences": -1}, "`sentences=` must not be negative, but"),

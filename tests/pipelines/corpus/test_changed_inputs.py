@@ -74,7 +74,7 @@ def test_a_changed_file_is_a_failed_task_that_the_same_command_tries_again(
     change_after_listing(lambda: (texts / "b.txt").write_text(edited))
     assert summarize(texts, output) == 1
     (line,) = error_lines(capsys.readouterr().err, "summarize")
-    assert "1 file(s) changed after the corpus was listed and an unknown" in line
+    assert "1 file(s) changed after the corpus was listed, so an unknown" in line
     (letter,) = dead_letters(output)
     assert (letter["stage"], letter["reason"]) == ("read", "file_changed")
     assert letter["source_file"] == f"{texts}/b.txt"
@@ -93,7 +93,7 @@ def test_the_scan_of_prepare_needs_every_file(texts, tmp_path):
     tasks = list_tasks(options)
     (texts / "b.txt").write_text("other")
     records = PrepareOptions(output=str(tmp_path / "none"))
-    message = "b.txt: it has 5 bytes and .*; let the file r"
+    message = "b.txt: it has 5 bytes, but .*; run the comman"
     with pytest.raises(DataError, match=message):
         scan_corpus(tasks, options, records)
 
@@ -125,4 +125,4 @@ def test_files_that_are_read_together_with_a_changed_one_are_counted(
         letter["source_file"]: letter["detail"] for letter in dead_letters(output)
     }
     assert set(details) == {f"{texts}/{name}.txt" for name in "abc"}
-    assert details[f"{texts}/a.txt"].startswith("it was read together with ")
+    assert details[f"{texts}/a.txt"].startswith("it was read in one task with ")

@@ -118,7 +118,7 @@ def test_no_record_of_a_damaged_file_is_read(tmp_path, end, damage):
     (lost,) = read_corpus(f"jsonl:{tmp_path}/*", task_bytes=9_000)[1]
     codec = compression.CODECS[f".{end}"]
     assert lost.reason == f"broken_{codec}"
-    assert lost.detail.startswith(f"the {codec} stream is damaged, the rest of the f")
+    assert lost.detail.startswith(f"the {codec} data are damaged, so the rest is lost")
 
 
 @pytest.mark.parametrize("end", ["jsonl", "csv", "txt"])
@@ -153,7 +153,9 @@ def test_half_of_a_pair_in_utf_16_costs_its_record(tmp_path):
     assert (one.article, lost.reason, two.article) == ("One.", "invalid_utf8", "Two.")
     (tmp_path / "a.jsonl").write_bytes(content[:-1])
     *_, lost = read_corpus(corpus, encoding="utf-16")[1]
-    assert lost.reason == "broken_utf16" and "within a character" in lost.detail
+    assert (
+        lost.reason == "broken_utf16" and "in the middle of a character" in lost.detail
+    )
     (tmp_path / "b.jsonl").write_text(lines[0])
     *_, lost = read_corpus(f"jsonl:{tmp_path}/*.jsonl", encoding="utf-16")[1]
     assert lost.reason == "broken_utf16" and "not start with BOM" in lost.detail

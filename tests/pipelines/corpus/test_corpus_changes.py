@@ -62,10 +62,10 @@ def replace_by_a_fifo(path):
 @pytest.mark.parametrize(
     ("change", "detail"),
     [
-        (cut, "it has 25 bytes and had 38 when the corpus was listed"),
+        (cut, "it has 25 bytes, but had 38 when the corpus was listed"),
         (edit, "its content changed after the corpus was listed"),
-        (os.remove, "it cannot be read any more: No such file or directory"),
-        (replace_by_a_fifo, "it was replaced by what is not a file after the corpus"),
+        (os.remove, "it can no longer be read: No such file or directory"),
+        (replace_by_a_fifo, "after the corpus was listed it was replaced by somet"),
     ],
 )
 @pytest.mark.parametrize("is_read", [False, True])

@@ -52,8 +52,8 @@ def test_bad_rows_are_unreadable_and_the_other_rows_are_read(tmp_path):
     assert ids[:3] + ids[4:] == ["1", "5", "6", "9", "11"] and len(ids[3]) == 64
     reasons = {letter.reason for letter in lost}
     assert [each.raw for each in lost] == [row for row, why in ROWS if why in reasons]
-    assert lost[0].detail == "the row has 2 columns, the header 3"
-    assert lost[-1].detail.startswith("a quote opens a cell that goes on behind")
+    assert lost[0].detail == "the row has 2 columns, but the header 3"
+    assert lost[-1].detail.startswith("a quote opens a cell that goes on after")
 
 
 def test_large_cells_pass_and_the_process_keeps_its_limit(tmp_path):
@@ -144,7 +144,7 @@ def test_stray_quotes_cost_their_rows_however_the_file_is_cut(tmp_path):
         (b"id,caf\xe9\n", r"b.csv has no header row \(it is not UTF-8: "),
         (
             b"id,article,article\n",
-            "b.csv has 2 columns named 'article', of which only ",
+            "b.csv has 2 columns named 'article', but only one ",
         ),
     ],
 )
@@ -239,7 +239,7 @@ def test_one_quote_with_a_backslash_does_not_lose_its_row(tmp_path):
     (tmp_path / "a.csv").write_text(f'id,article\n{rows}{court}8,"say ""x"""\n')
     *records, lost, _, last = read_corpus(f"csv:{tmp_path}/a.csv")[1]
     assert {record.article for record in records} == {"C:\\dir\\"}
-    assert lost.detail.endswith("in this file, --escape '\\' changes that")
+    assert lost.detail.endswith("in this file, add --escape '\\'")
     assert last.article == 'say "x"'
 
 

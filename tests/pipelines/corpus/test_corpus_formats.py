@@ -46,7 +46,7 @@ def test_several_corpora_are_one_run(tmp_path):
     assert manifest["corpus"] == ",".join([*corpora, text])
     assert precis.digest(run=output) == precis.digest(run=tmp_path / "again")
     assert precis.verify(folder=output, corpus=manifest["corpus"]).findings == []
-    with pytest.raises(UsageError, match="c.csv is a file of two corpora; name it"):
+    with pytest.raises(UsageError, match="c.csv belongs to two corpora; name it"):
         read_corpus(f"{corpora[1]},csv:{tmp_path}/c.csv")
 
 
@@ -60,7 +60,9 @@ def test_the_delimiter_is_found_or_named(tmp_path, delimiter):
     found = [(d.document_id, d.article) for d in records]
     assert found == [("1", "One, two; three."), ("2", "T")]
     assert delimiter == "#" or read_corpus(corpus)[1] == records
-    with pytest.raises(UsageError, match="--delimiter is one sign, .* not '::'"):
+    with pytest.raises(
+        UsageError, match="--delimiter must be one character, .* not '::'"
+    ):
         CorpusOptions(corpus="csv:a", delimiter="::")
 
 
@@ -166,12 +168,12 @@ STORE = "<Error><Code>NoSuchKey</Code><Key>a</Key></Error>"
 # records within an object; the last line of some of them is an object by itself.
 KINDS = {
     "lfs": (LFS, "a Git LFS pointer; `git lfs pull`"),
-    "s3": (f'<?xml version="1.0"?>\n{STORE}', "the error of a server"),
-    "azure": (f'\ufeff<?xml version="1.0"?>{STORE}', "the error of a server"),
+    "s3": (f'<?xml version="1.0"?>\n{STORE}', "the error page of a server"),
+    "azure": (f'\ufeff<?xml version="1.0"?>{STORE}', "the error page of a server"),
     "html": ("\n<!DOCTYPE html>\n<html>\n<p>404\n", "an HTML page"),
     "xhtml": ('<?xml version="1.0"?>\n<html>\n404\n', "an HTML page"),
-    "error": ('{"message": "Not Found", "status": "404"}', "without a field that is"),
-    "text": ("404: Not Found", "without a field that is read"),
+    "error": ('{"message": "Not Found", "status": "404"}', "none of the fields to"),
+    "text": ("404: Not Found", "none of the fields to read"),
     "minified": (f"[{','.join(ROWS)}]", "a JSON array; `jq -c '.[]' "),
     "mongoexport": ("[" + ",\n".join(ROWS) + "]\n", "a JSON array"),
     "duckdb": ("[\n\t" + ",\n\t".join(ROWS) + "\n]\n", "a JSON array"),
@@ -200,7 +202,7 @@ def test_a_file_of_another_kind_is_lost_as_a_whole(tmp_path, name, content, word
         if getattr(record, "reason", "") == "other_format"
     ]
     assert [letter.source_file for letter in lost] == [str(tmp_path / name)]
-    if scheme == "jsonl" or "without a field" not in words:
+    if scheme == "jsonl" or "none of the fields" not in words:
         assert words in lost[0].detail
     assert "Rain" not in lost[0].detail
     sampled = read_corpus(corpus, sample=3)[1]
@@ -251,7 +253,7 @@ def test_the_encoding_of_texts_that_are_no_utf_8_is_named(tmp_path, encoding, te
     lines = "".join(f'{number},"{text}"\n' for number in range(9))
     (tmp_path / "a.csv").write_bytes(("id,article\n" + lines).encode(encoding))
     flags = {"corpus": f"csv:{tmp_path}/a.csv", "extractive": "lead"}
-    message = f"9 of 9 records failed .*, --encoding {encoding} fits them"
+    message = f"9 of 9 records failed .*; try --encoding {encoding}"
     with pytest.raises(DataError, match=message):
         precis.summarize(output=tmp_path / "run", **flags)
     manifest = precis.summarize(output=tmp_path / "out", encoding=encoding, **flags)

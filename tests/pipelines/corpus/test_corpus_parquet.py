@@ -84,7 +84,7 @@ def test_a_column_that_comes_twice_is_refused(tmp_path):
         table = pa.Table.from_arrays(columns, names=names)
         pq.write_table(table, tmp_path / "a.parquet")
         if names[1] == "article":
-            message = r"a.parquet has 2 columns named 'article', of which only one"
+            message = r"a.parquet has 2 columns named 'article', but only one can"
             with pytest.raises(UsageError, match=message):
                 read_corpus(f"parquet:{tmp_path}/a.parquet")
         else:
@@ -94,7 +94,7 @@ def test_a_column_that_comes_twice_is_refused(tmp_path):
 
 def test_a_file_that_is_no_parquet_is_refused(tmp_path):
     (tmp_path / "b.parquet").write_bytes(b"no parquet at all")
-    message = r"b.parquet is no Parquet file that can be read \(its footer .*\); name "
+    message = r"b.parquet cannot be read as Parquet \(its footer .*\); name "
     with pytest.raises(UsageError, match=message):
         read_corpus(f"parquet:{tmp_path}/b.parquet")
 

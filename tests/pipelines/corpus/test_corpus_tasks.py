@@ -12,7 +12,7 @@ from support.corpus_records import parted, read_corpus
 from precis.model.errors import UsageError
 from precis.pipelines.corpus.options import CorpusOptions
 
-SHARES = "lie between 0 and 1 and add up to at most 1, not"
+SHARES = "must be from 0 to 1 and add up to at most 1, not"
 SPLITS = "has the splits train, validation, test, not 'dev'"
 
 
@@ -20,17 +20,21 @@ SPLITS = "has the splits train, validation, test, not 'dev'"
     ("corpus", "flags", "message"),
     [
         ("xml:a", {}, "unknown corpus 'xml:a'; .*jsonl, csv, parquet, text, tf.*ple$"),
-        ("news.jsonl", {}, r"did you mean 'jsonl:news.jsonl'\? write scheme:where"),
+        ("news.jsonl", {}, r"did you mean 'jsonl:news.jsonl'\? write SCHEME:WHERE"),
         ("gs://bucket/a", {}, "unknown corpus 'gs://bucket/a'"),
-        ("jsonl:", {}, "'jsonl:' says no place"),
+        ("jsonl:", {}, "'jsonl:' does not say where"),
         ("jsonl:a", {"task_bytes": 0}, "`task_bytes=` must be at least 1, not 0"),
         ("jsonl:a", {"max_record_mb": 0}, "`max_record_mb=` must be at least 1, not 0"),
         ("jsonl:a", {"validation_share": 1.5}, f"{SHARES} 1.5 and 0.05"),
         ("jsonl:a", {"test_share": -0.1}, f"{SHARES} 0.05 and -0.1"),
         ("jsonl:a", {"validation_share": 0.6, "test_share": 0.6}, f"{SHARES} 0.6 and"),
-        ("text:a", {"id_field": "x"}, "text: has no fields to name"),
-        ("sample:", {"keep_fields": "x"}, "has no fields to name; --article_field"),
-        ("jsonl:a", {"data_dir": "d"}, "--data_dir goes with tfds: alone, not with js"),
+        ("text:a", {"id_field": "x"}, "text: has no fields; flags"),
+        (
+            "sample:",
+            {"keep_fields": "x"},
+            "has no fields; flags such as --article_field",
+        ),
+        ("jsonl:a", {"data_dir": "d"}, "--data_dir is only for tfds:, not for js"),
         ("sample:", {"split": "dev"}, f"^sample: {SPLITS}"),
         ("jsonl:a", {"split": "dev"}, f"jsonl:a {SPLITS}"),
     ],
@@ -45,7 +49,7 @@ def test_options_are_refused_before_any_file_is_opened(corpus, flags, message):
     [
         ("{}/*.x", r"no file matches {}/\*.x \(the folder {} exists\)"),
         ("{}/none/*", r"no file matches .* \(there is no folder {}/none\)"),
-        ("{}", r"is a folder; name the files in it, as in .*/\*$"),
+        ("{}", r"is a folder; name the files in it, such as .*/\*$"),
         ("none-*.x", r"no file matches none-\*.x \(in the working directory\)"),
     ],
 )
@@ -107,8 +111,8 @@ def test_a_split_that_cannot_name_files_is_unreadable(tmp_path):
     assert {letter.reason for letter in lost} == {"bad_split"}
     for letter, split in zip(lost, [splits[1], splits[2], splits[4]], strict=True):
         assert letter.detail == (
-            f"the split is {split[:80]!r}; it names files, so it must be of at most 40 "
-            "letters, digits and underscores"
+            f"the split is {split[:80]!r}, but must be at most 40 letters, digits and "
+            "underscores, because files are named after it"
         )
         assert json.loads(letter.raw)["s"] == split
     # The split of a record comes first, and the hash decides where it has none.

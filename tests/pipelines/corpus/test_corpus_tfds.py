@@ -111,6 +111,6 @@ def test_a_missing_data_set_fails_at_once_and_names_the_ways_out(tmp_path):
     ):
         read_corpus("tfds:cnn_dailymail", data_dir=str(tmp_path))
     for name in ("no_such_set", "cnn_dailymail/9.9.9"):
-        message = f"tfds:{name} is no data set that TensorFlow Datasets knows"
+        message = f"tfds:{name} is unknown to TensorFlow Datasets"
         with pytest.raises(UsageError, match=message):
             read_corpus(f"tfds:{name}", data_dir=str(tmp_path))

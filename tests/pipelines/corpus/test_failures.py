@@ -62,16 +62,16 @@ def test_without_letters_or_after_an_error_there_is_no_file(tmp_path):
 
 NAMED = (
     r"^9 of 9 records failed \(read/b 7, read/a 2\), more than --max_failed_share 0.1 "
-    "allows; see .*/letters, mend the corpus and name another --output, or allow more "
-    "and run the command again to finish; first: a: detail; a: detail$"
+    "allows; see .*/letters, fix the records and name another --output, or raise "
+    "the share and run the same command; first: a: detail; a: detail$"
 )
 BROKEN = (
-    "^1 gzip file.* are damaged and an unknown number of records is lost; see .*/"
-    "letters, replace the files, .* to go without those records; first: a: detail$"
+    "^1 gzip file.* are damaged, so an unknown number of records is lost; see .*/"
+    "letters, replace the files, .* to leave those records out; first: a: detail$"
 )
 EMPTY = (
     "^6 of 10 articles have no text, more than --max_empty_share 0.5 allows; check "
-    "--article_field, or allow more and run the command again to finish; first: c, "
+    "--article_field, or raise the share and run the same command; first: c, "
     "byte 0: the article has no text$"
 )
 
@@ -107,7 +107,7 @@ def test_a_job_bears_a_share_of_failures(
 
 
 UNREAD = (
-    "^1 file.* hold no record that can be read .* those records; first: b, byte 0: "
+    "^1 file.* hold no record that can be read .* those records out; first: b, byte 0: "
     "detail$"
 )
 

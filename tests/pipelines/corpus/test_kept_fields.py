@@ -60,8 +60,8 @@ def test_names_and_types_are_parsed():
         KeptField("dc:date", "string"),
     )
     for text, message in (
-        ("date:day", r"--keep_fields date:day: there is no type 'day'; .*string, int"),
-        (":int64", r"--keep_fields :int64: there is no type"),
+        ("date:day", r"--keep_fields date:day: unknown type 'day'; .*string, int"),
+        (":int64", r"--keep_fields :int64: unknown type"),
         ("a,b,A:json", r"--keep_fields names a more than once"),
     ):
         with pytest.raises(UsageError, match=message):
@@ -105,19 +105,19 @@ def test_the_fields_of_json_lines_are_kept(tmp_path):
         nothing | {"share": 0.5, "day": datetime.date(2024, 2, 29)},
         nothing | {"views": 4, "section": "x"},
     ]
-    as_it = "keeps it as it is"
+    as_it = "keeps it unchanged"
     assert [(lost.reason, lost.detail) for lost in found[20:23]] == [
         ("wrong_type", f"{name!r} holds a {held}; --keep_fields {name}:string {as_it}")
         for name, held in (
-            ("views", "float that is no int64"),
-            ("views", "str that is no int64"),
-            ("day", "str that is no date"),
+            ("views", "float that is not a valid int64"),
+            ("views", "str that is not a valid int64"),
+            ("day", "str that is not a valid date"),
         )
     ]
     assert found[23] == nothing | {"section": "7"}
 
 
-LOST = "--keep_fields f:string keeps it as it is"
+LOST = "--keep_fields f:string keeps it unchanged"
 BIG = "18446744073709551617"  # 2**64 + 1; a double has it as 18446744073709551616
 
 
@@ -164,7 +164,7 @@ def test_the_columns_of_csv_are_strings_unless_a_type_is_named(tmp_path):
     full, empty, broken, other = _metadata(corpus, kinds)
     assert list(full.values()) == [7, 1.5, NOON, '{"a": 1}', True]
     assert set(empty.values()) == set(other.values()) == {None}
-    assert broken.detail.startswith("'info' holds a str that is no json; --keep_fiel")
+    assert broken.detail.startswith("'info' holds a str that is not a valid json; ")
     types = [pa.string(), pa.timestamp("us", tz="UTC"), pa.string()]
     columns = _columns(corpus, "n,when:timestamp,info:json")
     assert list(columns.values()) == types
@@ -206,7 +206,7 @@ def test_the_columns_of_parquet_keep_their_types(tmp_path):
     assert _metadata(corpus, "end")[0] == {"end": end}
     lost, last = _metadata(corpus, "serial")  # MySQL's unsigned numbers in Spark
     assert lost.detail.endswith(
-        "a decimal that is no double; " + LOST.replace("f:", "serial:")
+        "a decimal that is not a valid double; " + LOST.replace("f:", "serial:")
     )
     assert last == {"serial": 2.0**53}
     assert _metadata(corpus, "serial:string")[0] == {"serial": "9007199254740993"}
@@ -253,7 +253,7 @@ def test_the_name_of_another_column_is_refused(tmp_path):
     taken = ["document_id", "summary"]
     assert _columns(corpus, "n", taken) == {"n": pa.int64()}
     assert _columns(corpus, "", taken) == {}
-    message = "--keep_fields Summary: the result has a column of this name already"
+    message = "--keep_fields Summary: the result already has a column of this name"
     with pytest.raises(UsageError, match=message):
         _columns(corpus, "n,Summary", taken)
 
@@ -299,6 +299,6 @@ NO_VALUES = {
 @pytest.mark.parametrize("kind", NO_VALUES)
 def test_values_that_do_not_fit(kind):
     for value in NO_VALUES[kind]:
-        message = f"^'f' holds a {type(value).__name__} that is no {kind}; --keep_fiel"
+        message = f"^'f' holds a {type(value).__name__} that is not a valid {kind}; "
         with pytest.raises(ValueError, match=message):
             kept_values({"f": value}, [KeptField("f", kind)])

@@ -62,5 +62,5 @@ def test_the_hash_of_a_job_and_a_change_tell_pieces_apart(lines, tmp_path):
     assert before != hash_tasks(list_tasks(lines))
     (tmp_path / "01.jsonl").write_text('{"id": "1-a", "article": "Text 1 c."}\n')
     assert before != hash_tasks(pack_tasks(list_tasks(lines), most=7))
-    with pytest.raises(FileError, match=r"01\.jsonl: it has \d+ bytes and had"):
+    with pytest.raises(FileError, match=r"01\.jsonl: it has \d+ bytes, but had"):
         ids(packed[:1], lines)

@@ -60,10 +60,10 @@ def test_an_output_lies_apart_from_the_corpus(folder, corpus, output, message):
     options = CorpusOptions(corpus=where)
     refused: AbstractContextManager = nullcontext()
     if message == REACHED:
-        expected = f"--output {folder}/{output} lies where {where} reads, so that the"
+        expected = f"--output {folder}/{output} is inside {where}, so the next"
         refused = pytest.raises(UsageError, match=f"^{re.escape(expected)}")
     elif message:
-        expected = f"{folder}/{message} is a file of the corpus and lies in --output "
+        expected = f"{folder}/{message}, a file of the corpus, is in --output "
         refused = pytest.raises(UsageError, match=f"^{expected}{folder}/{output}; name")
     with refused:
         check_output_apart(f"{folder}/{output}", options, list_tasks(options))
@@ -72,9 +72,9 @@ def test_an_output_lies_apart_from_the_corpus(folder, corpus, output, message):
 def test_places_on_an_object_store_are_compared_too():
     options = CorpusOptions(corpus="jsonl:memory://news/**/*.jsonl")
     tasks = [Task(0, "jsonl", (CorpusFile("memory:///news/a.jsonl", 1, ""),))]
-    with pytest.raises(UsageError, match="^--output memory://news/out lies where"):
+    with pytest.raises(UsageError, match="^--output memory://news/out is inside"):
         check_output_apart("memory://news/out", options, tasks)
-    with pytest.raises(UsageError, match="a.jsonl is a file of the corpus and lies in"):
+    with pytest.raises(UsageError, match="a.jsonl, a file of the corpus, is in"):
         check_output_apart("memory://news", options, tasks)
     check_output_apart("memory://run", options, tasks)
     check_output_apart("/news/out", options, tasks)
@@ -89,5 +89,5 @@ def test_the_commands_refuse_it_and_write_nothing(folder, command, capsys):
     corpus, output = f"text:{folder}/news/**", folder / "news" / "out"
     assert precis(command, corpus=corpus, output=output) == 2
     (line,) = error_lines(capsys.readouterr().err, command)
-    assert f"--output {output} lies where {corpus} reads" in line
+    assert f"--output {output} is inside {corpus}, so" in line
     assert contents(folder) == before and not output.exists()

@@ -124,7 +124,7 @@ def test_a_file_that_fails_while_documents_are_drawn_ends_the_command(
         raise FileError(unread_file(*task.paths, "file_unreadable", "no disk"))
 
     monkeypatch.setattr(corpus_tasks, "read_records", failing)
-    with pytest.raises(DataError, match="a.jsonl: no disk; --sample draws from every"):
+    with pytest.raises(DataError, match="a.jsonl: no disk; --sample reads every"):
         list_tasks(CorpusOptions(corpus=corpus, sample=12))
 
 
@@ -142,9 +142,9 @@ def test_what_is_selected_is_part_of_the_fingerprint(corpus):
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ({"limit": -1}, "`limit=` must not be negative, but is -1; 0 takes all"),
-        ({"sample": -2}, "`sample=` must not be negative, but is -2; 0 takes all"),
-        ({"limit": 1, "sample": 2}, "--limit takes the first .*; leave one of them"),
+        ({"limit": -1}, "`limit=` must not be negative, but is -1; 0 reads all"),
+        ({"sample": -2}, "`sample=` must not be negative, but is -2; 0 reads all"),
+        ({"limit": 1, "sample": 2}, "--limit reads the first .*; leave one of them"),
     ],
 )
 def test_impossible_selections_are_refused(flags, message):

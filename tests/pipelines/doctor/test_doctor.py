@@ -87,7 +87,7 @@ def test_the_words_behind_doctor_are_a_command_line_and_a_function_takes_them(tm
     assert flags["beam_args"] == ["--runner=FnApiRunner", "--parallelism", "2"]
     expected = {"corpus": "sample:20", "output": "o", "beam_width": 3}
     assert (flags["command"], flags["flags"]) == ("summarize", expected)
-    with pytest.raises(UsageError, match="no command 'prepre' to check; did you mean"):
+    with pytest.raises(UsageError, match="unknown command 'prepre'; did you mean"):
         precis.doctor(command="prepre")
     findings = precis.doctor(command="digest", flags={})
     assert findings[-1][:2] == ("problem", "flags")
@@ -96,12 +96,12 @@ def test_the_words_behind_doctor_are_a_command_line_and_a_function_takes_them(tm
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("sumarize", "there is no command 'sumarize' to check; did"),
-        ("doctor", "there is no command 'doctor' to check; "),
-        ("xyz", "there is no command 'xyz' to check; `precis --help` shows them"),
-        ("--quit", "there is no flag --quit; did you mean --quiet?"),
-        ("train --recods=r", "there is no flag --recods; did you mean --records?"),
-        ("verify a b", "'b' stands behind no flag; name"),
+        ("sumarize", "unknown command 'sumarize'; did"),
+        ("doctor", "unknown command 'doctor'; "),
+        ("xyz", "unknown command 'xyz'; `precis --help` lists the commands"),
+        ("--quit", "unknown flag --quit; did you mean --quiet?"),
+        ("train --recods=r", "unknown flag --recods; did you mean --records?"),
+        ("verify a b", "unexpected argument 'b'; did you mean --"),
     ],
 )
 def test_a_wrong_command_line_exits_with_2(line, message, capsys):

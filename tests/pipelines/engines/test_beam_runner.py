@@ -21,7 +21,7 @@ def test_local_runner_is_pinned_and_starts_no_processes_of_its_own():
     options = pipeline_options([])
     assert type(beam.Pipeline(options=options).runner).__name__ == "FnApiRunner"
     for flag in ("num_workers=2", "running_mode=multi_processing"):
-        with pytest.raises(UsageError, match="leave them out, --workers says how many"):
+        with pytest.raises(UsageError, match="leave them out and set .* --workers"):
             pipeline_options([f"--direct_{flag}"])
 
 

@@ -100,8 +100,8 @@ def test_beams_own_job_server_is_of_the_version_of_the_cluster(master):
 @pytest.mark.parametrize(
     ("said", "message"),
     [
-        ({"slots-total": 0}, "the cluster has no slot, .* for ever; start a task mana"),
-        ({"flink-version": "1.17.2"}, "Beam refuses .* invalid choice: '1.17' .* '1.1"),
+        ({"slots-total": 0}, "the cluster has no slots, .* forever; start a task mana"),
+        ({"flink-version": "1.17.2"}, "Beam rejects .* invalid choice: '1.17' .* '1.1"),
     ],
 )
 def test_a_cluster_that_cannot_run_the_job_is_refused(master, overview, said, message):

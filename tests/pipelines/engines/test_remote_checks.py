@@ -15,15 +15,15 @@ IMAGE = f"{PLACED} --sdk_container_image=registry/precis:1"
 FLINK = "--runner=FlinkRunner --environment_type=PROCESS"
 WORKER = f"{FLINK} --environment_options=process_command=w"
 RUN = {"corpus": "jsonl:gs://bucket/news/*.jsonl", "output": "gs://bucket/run"}
-REACH = ": the workers of Dataflow cannot reach this machine; give a path"
-LACK = "the workers of Dataflow would not have precis and its packages; give"
+REACH = ": the workers of Dataflow cannot reach this machine; copy the"
+LACK = "the workers of Dataflow would lack precis and its packages; give"
 
 
 @pytest.mark.parametrize(
     ("arguments", "flags", "message"),
     [
         (DATAFLOW, {}, "--runner DataflowRunner needs --project, --region, --temp_loc"),
-        (PLACED.replace("temp_", "x"), {}, "'--xlocation' is a flag neither of precis"),
+        (PLACED.replace("temp_", "x"), {}, "neither precis nor Beam has a flag --xlo"),
         (f"{IMAGE} --temp_location=/x", {}, "--temp_location /x: Dataflow needs a fol"),
         (f"{IMAGE} --staging_location=s", {}, "--staging_location s: Dataflow needs a"),
         (IMAGE, {"output": "runs/today"}, f"--output runs/today{REACH}"),
@@ -32,19 +32,19 @@ LACK = "the workers of Dataflow would not have precis and its packages; give"
         (
             IMAGE,
             {"bundle": "hf://a/b"},
-            "--bundle hf://a/b: workers elsewhere do not h",
+            "--bundle hf://a/b: workers on other machines ",
         ),
         (
             WORKER,
             {"checker": "hf://a/b"},
-            "--checker hf://a/b: workers elsewhere do no",
+            "--checker hf://a/b: workers on other machin",
         ),
         (IMAGE, {"reuse": "gs://b/a, file:///b"}, f"--reuse file:///b{REACH}"),
         (PLACED, {}, LACK),
         (f"{PLACED} --setup_file=./setup.py", {}, LACK),
-        (f"{IMAGE} --template_location=gs://b/j", {}, "--template_location: precis do"),
+        (f"{IMAGE} --template_location=gs://b/j", {}, "--template_location: precis ca"),
         (WORKER, {"output": "o"}, "--output o: workers of --environment_type PROCESS "),
-        (FLINK, {"output": "/o"}, "Beam refuses its flags: Option process_command is "),
+        (FLINK, {"output": "/o"}, "Beam rejects its flags: Option process_command is "),
     ],
 )
 def test_a_job_that_cannot_work_is_refused(arguments, flags, message):

@@ -59,7 +59,11 @@ class SpellingWorker(TaskWorker):
     [
         (13, DataError, "^13 cannot be spelled$"),
         (14, JobError, "^BadError: of two arguments$"),
-        (15, JobError, "died twice with the same task .a.jsonl, b.jsonl.*--workers 1"),
+        (
+            15,
+            JobError,
+            "died twice with the same task .a.jsonl, b.jsonl.*fewer --workers",
+        ),
     ],
 )
 def test_an_error_of_a_process_ends_all(number, kind, message):

@@ -203,8 +203,8 @@ def test_a_record_that_is_not_accounted_for_is_a_defect(tmp_path, step):
     dead_letters = DeadLetterWriter("", task=1, run_id="")
     dead_letters.write(DeadLetter("read", "a", "b", source_file="b", records=2))
     message = (
-        "task 1 read 9 records of b, which are not those it accounts for: written 2, "
-        "duplicates 3, failed 2, skipped 1; this is a defect of precis"
+        "task 1 read 9 records of b but accounts for written 2, "
+        "duplicates 3, failed 2, skipped 1; this is a bug of precis"
     )
     with pytest.raises(JobError, match=message):
         publish_report(1, result, dead_letters, step)

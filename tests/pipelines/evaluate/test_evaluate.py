@@ -124,7 +124,7 @@ def test_what_cannot_be_scored_is_refused_and_no_earlier_result_stays(run, tmp_p
         (bare, "", "no row of .*bare has a reference; run `precis summarize`"),
         (tmp_path / "n-*.parquet", "", r"no file matches .*n-\*"),
         (tmp_path / "a.parquet", "", "a.parquet has no column 'reference_summary'"),
-        (tmp_path / "b.parquet", "", "b.parquet is no Parquet file"),
+        (tmp_path / "b.parquet", "", "b.parquet is not a Parquet file"),
     ):
         files = {"rouge.json", "rouge.md"}
         output.mkdir(exist_ok=True)

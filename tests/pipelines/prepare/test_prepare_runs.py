@@ -64,14 +64,14 @@ def test_a_finished_job_is_left_alone(prepared_records, prepare_flags, capsys):
     assert after == before
     printed = capsys.readouterr()
     assert f"written {FATES.count('written')}" in printed.out
-    assert f"{prepared_records} was finished before; nothing was done" in printed.err
+    assert f"{prepared_records} is already finished; nothing was done" in printed.err
     for changes, message in (
         ({"max_source_tokens": 41}, "`max_source_tokens=40` there and 41 here"),
         ({"seed": 3}, "seed=3 here, not given there"),
         ({"target": "headline"}, "`target=headline` here, not given there"),
         ({"tokenizer": prepared_records}, "the pieces of `tokenizer=`"),
     ):
-        match = f"holds the finished result of another job: .*{message}"
+        match = f"holds a finished result with other settings: .*{message}"
         with pytest.raises(UsageError, match=match):
             prepare(output=prepared_records, **{**prepare_flags, **changes})
     assert contents(prepared_records).keys() == {
@@ -126,7 +126,7 @@ def test_without_a_record_the_job_fails(of_two, tmp_path):
     lines = [story(index, highlights=None) for index in range(5)]
     corpus = write_jsonl(tmp_path / "c.jsonl", lines)
     flags = {"tokenizer": of_two, "source_tokenizer": of_two}
-    message = "no record was written: .*'without_highlights': 5.*; check --article_fi"
+    message = "no records were written: .*'without_highlights': 5.*; check --article_fi"
     with pytest.raises(DataError, match=message):
         prepare(corpus=corpus, output=tmp_path / "out", **flags)
     assert not (tmp_path / "out" / "_SUCCESS").exists()

@@ -100,13 +100,10 @@ def test_oracle_labels_need_highlights_that_rouge_reads():
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (
-            {"target": "title"},
-            "`target=` must be one of highlights, headline, keyphrases,",
-        ),
-        ({"task_prefix": "one\ntwo: "}, "is not normalised, .*; write 'one two: '"),
+        ({"target": "title"}, "`target=` must be one of highlights, headline, keyph"),
+        ({"task_prefix": "one\ntwo: "}, "is not normalised .*; write 'one two: '"),
         ({"task_prefix": " "}, "--task_prefix ' ' is not normalised.*; write ''"),
-        ({"target": "sentences", "oracle_sentences": 3}, "labels the sentences of who"),
+        ({"target": "sentences", "oracle_sentences": 3}, "labels sentences of whole a"),
         ({"oracle_sentences": -1}, "must not be negative, but is -1; 0 keeps none"),
     ],
 )

@@ -114,7 +114,7 @@ def test_records_a_bundle_and_the_folder_itself_name_a_tokenizer(
         }
 
 
-NO_TOKENIZER = r"--\w+ .*/t is no tokenizer folder \(no tokenizer.json\) and holds none"
+NO_TOKENIZER = r"--\w+ .*/t holds no tokenizer \(no tokenizer.json\)"
 OTHER_KIND = "t/tokenizer.json: kind is None and must be 'wordpiece-visible-space'; use"
 
 
@@ -122,7 +122,7 @@ OTHER_KIND = "t/tokenizer.json: kind is None and must be 'wordpiece-visible-spac
 @pytest.mark.parametrize(
     ("name", "error", "message"),
     [
-        ("notes.txt", UsageError, f"{NO_TOKENIZER}; name one, records, or a bundle"),
+        ("notes.txt", UsageError, f"{NO_TOKENIZER}; name the folder of a tokenizer"),
         ("tokenizers.json", DataError, r"s.json: damaged \(format_version is missing"),
         ("tokenizer.json", DataError, OTHER_KIND),
     ],

@@ -79,14 +79,17 @@ def _use(patch: pytest.MonkeyPatch, url: str, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("tiny", "this names no model of the hub; write hf://ORG/NAME, or hf://ORG/NA"),
-        ("acme/tiny@", "this names no model of the hub; write hf://ORG/NAME"),
+        (
+            "tiny",
+            "not the name of a model of the hub; write hf://ORG/NAME, or hf://ORG/NA",
+        ),
+        ("acme/tiny@", "not the name of a model of the hub; write hf://ORG/NAME"),
         ("acme/a..b", "Cannot have -- or .. in repo_id: 'acme/a..b'; write hf://ORG/N"),
         (
             "acme/none",
-            "404 .*; correct the name, or ask for access on the page of the ",
+            "404 .*; correct the name, or request access on the page of the",
         ),
-        ("acme/gated", "403 .*; correct the name, or ask .* the model, and set HF_TOK"),
+        ("acme/gated", "403 .*; correct the name, or request .* the model and set HF_"),
         (
             "acme/busy",
             "429 Too Many Requests .*; check HF_TOKEN, or run the same c",

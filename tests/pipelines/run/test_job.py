@@ -74,7 +74,9 @@ def test_the_folder_of_another_job_is_refused(tmp_path, other):
         begin(tmp_path, **other)
     files.write_bytes(str(tmp_path / "dataset.json"), b"{}")
     finish_job(job)
-    finished = f"^{tmp_path} holds the finished result of another job: .*; name anothe"
+    finished = (
+        f"^{tmp_path} holds a finished result with other settings: .*; name anothe"
+    )
     with pytest.raises(UsageError, match=finished):
         begin(tmp_path, **other)
 
@@ -113,7 +115,7 @@ def test_the_same_command_makes_a_result_that_lost_success_again(lost, damage, c
     if content is not None:
         (output / "_SUCCESS").write_bytes(content)
     assert command(task_bytes=4_001) == 2
-    message = f"{output} holds the finished result of another job: --task_bytes "
+    message = f"{output} holds a finished result with other settings: --task_bytes "
     assert message in capfd.readouterr().err
     assert contents(output).items() <= {**whole, "_SUCCESS": content}.items()
     (path,) = (*output.glob("dataset.json"), *output.glob("manifest.json"))
@@ -136,7 +138,7 @@ def test_the_same_command_makes_a_result_that_lost_success_again(lost, damage, c
 @pytest.mark.parametrize("name", ["notes.txt", ".hidden", "_tasks_of_mine/x"])
 def test_a_folder_that_no_job_began_is_refused(tmp_path, name):
     files.write_bytes(str(tmp_path / name), b"mine")
-    message = f"^{tmp_path} is not empty and no job of precis began it; name an empty"
+    message = f"^{tmp_path} is not empty and was not made by this command; name an"
     with pytest.raises(UsageError, match=message):
         begin(tmp_path)
     assert contents(tmp_path) == {name: b"mine"}
@@ -190,7 +192,7 @@ def test_a_moved_corpus_and_touched_files_keep_the_fingerprint():
 
 def test_source_date_epoch_must_be_a_number(tmp_path, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "yesterday")
-    message = "SOURCE_DATE_EPOCH is 'yesterday' and must be whole seconds since 1970"
+    message = "SOURCE_DATE_EPOCH is 'yesterday', but must be whole seconds since 1970"
     with pytest.raises(UsageError, match=message):
         begin(tmp_path / "out")
     assert not (tmp_path / "out").exists()

@@ -17,7 +17,7 @@ from precis.model.errors import JobError, UsageError
 from precis.pipelines.run.output_lock import own_output
 
 HERE = f"process {os.getpid()} on {socket.gethostname()}"
-OWNER = f"{HERE}; it is free when that process"
+OWNER = f"{HERE}; wait until it"
 
 
 def lock_path(output):
@@ -31,7 +31,7 @@ def write_lock(output):
 
 
 def test_an_output_that_is_owned_is_refused_and_free_afterwards(tmp_path):
-    message = f"^{tmp_path} is in use by {OWNER} ends; wait, or name another --output$"
+    message = f"^{tmp_path} is in use by {OWNER} ends, or name another --output$"
     with own_output(str(tmp_path)) as check:
         with pytest.raises(UsageError, match=message):
             own_output(str(tmp_path)).__enter__()
@@ -123,9 +123,9 @@ def write_object(machine="far", pid=7, began=1.0):
 def test_an_object_store_holds_the_lock_too(bucket):
     fs = fsspec.filesystem("memory")
     message = (
-        rf"^{bucket} is in use by {HERE} since 20[-0-9]+T[:0-9]+\+00:00; it is free "
-        rf"when that process ends; if it was killed, remove memory:/{LOCK} to free it; "
-        "wait, or name another --output$"
+        rf"^{bucket} is in use by {HERE} since 20[-0-9]+T[:0-9]+\+00:00 "
+        rf"\(if it was killed, remove memory:/{LOCK}\); wait until it ends, or name "
+        "another --output$"
     )
     with own_output(bucket) as check:
         with pytest.raises(UsageError, match=message):

@@ -135,7 +135,7 @@ def test_a_network_is_converted_once_or_where_nothing_can_be_written_for_a_while
         ({"common_pieces": 9}, "does not support common_pieces"),
         ({"repetition_penalty": 1.2}, "with a repetition_penalty of log_probs"),
         ({"precision": "mixed_bfloat16"}, "ctranslate2 has no --precision mixed_bfl"),
-        ({"write": "sentences"}, "not say how likely each token is, .* leave --eng"),
+        ({"write": "sentences"}, "not give the probability of each .* leave --eng"),
         ({"engine": "tensorflow", "precision": "int8"}, "tensorflow has no --precis"),
         (
             {"bundle": "openai://h:1/v1#m"},

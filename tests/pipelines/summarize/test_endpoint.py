@@ -302,7 +302,7 @@ def test_what_an_endpoint_cannot_do_and_what_no_endpoint_does_is_refused(bundle)
         ({**endpoint, "precision": "mixed_bfloat16"}, "^`precision=mixed_bfloat16`"),
         ({**endpoint, "supported": "names"}, "^`supported=names` has no effect"),
         ({**endpoint, "write": "sentences"}, "^write=sentences needs"),
-        ({**endpoint, "request_json": "[1]"}, "^--request_json .1.: this is no obje"),
+        ({**endpoint, "request_json": "[1]"}, "^--request_json .1.: this is not a J"),
         ({**endpoint, "requests": 0}, "^`requests=` must be at least 1, not 0"),
         ({"bundle": str(bundle), "request_json": "{}"}, "no effect where a network wr"),
         ({"bundle": "openai://127.0.0.1:9/v1"}, "write openai://HOST:PORT/v1#MODEL, o"),

@@ -91,11 +91,14 @@ def test_the_oracle_follows_the_reference_and_chooses_nothing_without_one():
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        ({"extractive": " , "}, "names no method; known are .*lexrank.*neural, oracle"),
-        ({"extractive": "lead,first"}, "there is no method 'first'; known are cent"),
+        (
+            {"extractive": " , "},
+            "names no method; the methods are .*lexrank.*neural, oracle",
+        ),
+        ({"extractive": "lead,first"}, "unknown method 'first'; the methods are cent"),
         (
             {"extractive": "lead", "extractive_bundle": "b"},
-            "neural, and .* is lead; name neural",
+            "neural, but .* is lead; add neural",
         ),
         (
             {"extractive": "neural", "extractive_bundle": "builtin:news-fr"},
@@ -103,7 +106,7 @@ def test_the_oracle_follows_the_reference_and_chooses_nothing_without_one():
         ),
         (
             {"extractive": "oracle,lead"},
-            "oracle first, .* another .*first, or oracle alone",
+            "oracle first, .* another .*first, or only oracle",
         ),
     ],
 )

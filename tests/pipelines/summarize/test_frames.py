@@ -79,7 +79,8 @@ def test_what_is_no_text_costs_its_row():
         None,
         "wrong_type: 'article' holds a value of type int",
         "empty_article: the article has no text",
-        "invalid_text: 'article' holds half of a surrogate pair, which is no character",
+        "invalid_text: 'article' holds half of a surrogate pair, which is not a "
+        "character",
     ]
     assert made["summary"].notna().tolist() == [True, False, False, False]
 
@@ -93,11 +94,11 @@ def test_a_frame_without_rows():
     ("frame", "flags", "message"),
     [
         (pa.table({"bdy": ["a"]}), {}, "has no column 'body'; did you mean bdy?"),
-        (pa.table({"x": ["a"]}), {}, "no column 'body'; name one that it has"),
+        (pa.table({"x": ["a"]}), {}, "no column 'body'; name a column of the"),
         (
             pa.table({"body": ["a"], "language": ["en"]}),
             {},
-            "has the added column 'language' already; rename it",
+            "already has a column 'language'; rename it",
         ),
         (pa.table({"body": ["a"]}), {"output": "o"}, "does not take output"),
         (pa.table({"body": ["a"]}), {"bundle": "b"}, "b: not a complete bundle"),

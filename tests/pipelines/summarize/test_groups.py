@@ -345,11 +345,17 @@ def test_times_of_a_day_order_no_groups():
         ),
         (
             {"group_by": "n", "keep_fields": "n:double"},
-            "the field is double, and fractions make no groups; name a field of texts",
+            "the field is double, and fractions cannot be grouped; name a field",
         ),
-        ({"group_by": "day(split)"}, "no date or timestamp; name a field of the sou"),
-        ({"group_by": "day()"}, r"--group_by day\(\): groups are made by one field; n"),
-        ({"group_by": "topic,n"}, "topic,n: groups are made by one field; name it, as"),
+        ({"group_by": "day(split)"}, "not date or timestamp; name a field of the co"),
+        (
+            {"group_by": "day()"},
+            r"--group_by day\(\): groups have exactly one field; n",
+        ),
+        (
+            {"group_by": "topic,n"},
+            "topic,n: groups have exactly one field; name it, su",
+        ),
         ({"rows": "groups"}, "`rows=groups` has no effect without `group_by=`"),
         (
             {"group_by": "n", "max_group_candidates": 0},

@@ -129,7 +129,7 @@ def test_a_run_that_is_damaged_or_unfinished_is_not_reused(first, runs, tmp_path
             part.unlink()
         else:
             part.write_bytes(damaged)
-        message = f"--reuse: {part} is missing, or its checksum is not that of "
+        message = f"--reuse: {part} is missing or not as its manifest says; rep"
         with pytest.raises(DataError, match=message):
             runs.run(**out)
     part.write_bytes(whole)
@@ -138,7 +138,7 @@ def test_a_run_that_is_damaged_or_unfinished_is_not_reused(first, runs, tmp_path
         runs.run(**{**out, "output": tmp_path / "other"})
     (earlier / "_SUCCESS").unlink()
     for folder in (earlier, tmp_path / "nowhere", tmp_path / "corpus"):
-        message = f"--reuse {folder}: it is no finished run and holds none; name the "
+        message = f"--reuse {folder}: this is not a finished run or a folder of runs; "
         with pytest.raises(UsageError, match=message):
             runs.run(**{**out, "output": tmp_path / "third", "reuse": folder})
     # The next command may name another one.

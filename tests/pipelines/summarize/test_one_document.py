@@ -84,15 +84,15 @@ def test_a_short_document_is_its_own_summary(monkeypatch, capsys):
     printed = capsys.readouterr()
     assert printed.out == "Rain fell on Oslo.\n"
     said = error_lines(printed.err, "summarize")[-1]
-    assert said.endswith("the document is short, and is its own summary")
+    assert said.endswith("the document is short, so the summary is the document itself")
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b" \n\t", "it.txt: it holds no text, or null characters as a binary file d"),
+        (b" \n\t", "it.txt: it holds no text, or null characters like a binary file"),
         (b"Rain\0fell", "it.txt: it holds no text, or null characters"),
-        (b"Rain \xe9 fell.", "invalid_utf8: byte 5: .*; it reads as cp1252: save"),
+        (b"Rain \xe9 fell.", "invalid_utf8: byte 5: .*; it seems to be cp1252: save"),
         (b"%PDF-1.4\n\x80", "is a PDF; `pdftotext it.txt - | precis summarize --text "),
         (b"%PDF-1.4 by chance", "it is a PDF; `pdftotext it.txt -"),
         (b"\x1f\x8b\x08\x00", "is compressed by gzip; `gunzip -c it.txt | precis"),
@@ -117,8 +117,8 @@ def test_what_is_no_text_is_refused(content, message, tmp_path, monkeypatch, cap
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("news.jsonl", "like JSON lines; --corpus jsonl:news.jsonl --output summaries"),
-        ("a b.CSV", "like CSV; --corpus 'csv:a b.CSV' --output summaries summarizes"),
+        ("news.jsonl", "use --corpus jsonl:news.jsonl --output summaries"),
+        ("a b.CSV", "use --corpus 'csv:a b.CSV' --output summaries"),
         ("news.json", ""),
     ],
 )
@@ -131,10 +131,10 @@ def test_a_file_of_records_is_summarized_with_a_warning(name, words, article, ca
     assert printed.out
 
 
-ONE = "one document whose summary is printed; leave one of them out"
+ONE = "one document; leave one of them out"
 ORACLE = (
-    "--extractive oracle chooses sentences by a reference summary, and one document "
-    "has none; name other methods, as in --extractive lexrank"
+    "--extractive oracle needs a reference summary, but one document has none; name "
+    "other methods, such as --extractive lexrank"
 )
 
 
@@ -144,17 +144,17 @@ ORACLE = (
         ("--text no.txt", "no.txt: it cannot be read (No such file or directory); nam"),
         ("--text .", ".: it cannot be read ("),
         ("--text pipe", "pipe: it cannot be read ("),
-        ("--text article.txt b.txt", "'b.txt' stands behind no flag; name one"),
-        ("article.txt", "'article.txt' stands behind no flag; name one before it, as "),
-        ("-", "'-' stands behind no flag; name one before it, as in --text or"),
-        ("--text article.txt --no", "there is no flag --no where "),
-        ("--text - --output o", f"--output goes with a corpus, and --text - is {ONE}"),
-        ("--text - --corpus text:*", "--corpus goes with a corpus, and --text - is"),
-        ("--text article.txt --limit 3", "--limit goes with a corpus, and --text art"),
-        ("--text - --workers 2", "--workers goes with a corpus"),
+        ("--text article.txt b.txt", "unexpected argument 'b.txt'; did you mean --"),
+        ("article.txt", "unexpected argument 'article.txt'; did you mean --text "),
+        ("-", "unexpected argument '-'; did you mean --text - or --corpus -?"),
+        ("--text article.txt --no", "unknown flag --no with --text; "),
+        ("--text - --output o", f"--output is for a corpus, but --text - is {ONE}"),
+        ("--text - --corpus text:*", "--corpus is for a corpus, but --text - is"),
+        ("--text article.txt --limit 3", "--limit is for a corpus, but --text art"),
+        ("--text - --workers 2", "--workers is for a corpus"),
         ("--text article.txt --bundle none", "none: not a complete bundle"),
         ("--text article.txt --extractive lead,oracle", ORACLE),
-        ("--json", "--json prints the row of one document; name its file, as in"),
+        ("--json", "--json prints the columns of one document; name its file, as in"),
     ],
 )
 def test_a_command_that_cannot_be_is_refused(words, message, tmp_path, capsys):
@@ -180,11 +180,11 @@ def test_warnings_of_a_summary_name_its_faults():
     }
     assert warnings_of({**row, "summary_method": "abstractive"})[:2] == [
         "quality flags: unsupported_number",
-        "numbers that the document does not hold: 17",
+        "numbers that are not in the document: 17",
     ]
     assert warnings_of({**row, "quality_flags": []}) == [
-        "the network's summary is held back (unsupported_number); these are sentences "
-        "of the document, by the method lead",
+        "the network's summary is not shown (unsupported_number); these sentences of "
+        "the document are chosen by the method lead",
         "the network read 400 of the 1,200 tokens of the document",
     ]
 

@@ -38,7 +38,7 @@ def test_counts_by_source_are_joined_and_summed():
     # A surplus in one file does not make up for a lack in another.
     wrong = {"a": {"read": 2, "written": 1}, "b": {"read": 1, "written": 2}}
     for sources in (wrong, {"": {"read": 1}}, {"b": {"written": 1}}):
-        with pytest.raises(JobError, match=r"the run read \d records of .*a defect of"):
+        with pytest.raises(JobError, match=r"the run read \d records of .*a bug of"):
             check_file_counts(sources, what="the run")
 
 
@@ -54,7 +54,7 @@ def test_rows_of_the_parts_are_those_of_the_run():
 
     check((names[0], 2), (names[1], 4))
     for first, second, rows in ((names[0], names[1], 3), (names[0], names[0], 4)):
-        with pytest.raises(JobError, match="2 parts have . rows, and the run 6; this"):
+        with pytest.raises(JobError, match="2 parts have . rows, but the run 6; this"):
             check((first, 2), (second, rows))
 
 
@@ -70,8 +70,8 @@ def test_repeated_ids_are_kept_or_refused(runs, tmp_path):
     """And the rows do not depend on how the corpus is cut into tasks."""
     corpus = write_corpus(tmp_path / "corpus", REPEATED)
     message = (
-        r"3 documents have the id of a document before them, such as '.*; mend the "
-        r"ids, or name another --output and --on_duplicate_id"
+        r"3 documents have the id of an earlier document, such as '.*; fix the ids, "
+        r"or name another --output and add --on_duplicate_id"
     )
     with pytest.raises(DataError, match=message) as caught:
         runs.run(tmp_path / "fail", corpus, on_duplicate_id="fail")

@@ -64,7 +64,7 @@ def test_a_fault_of_the_service_ends_the_job_and_the_same_command_goes_on(run, s
 def test_the_same_command_asks_again_what_a_server_did_not_answer(run):
     faults = {1: [(500, {}), ...], 2: ["stall", ...], 3: [(422, {"error": "no"}), ...]}
     failing, healthy = ChatServer(faults), ChatServer({3: faults[3]})
-    message = "3 of 6 records .*, run the command again to ask for 2 of them again, or "
+    message = "3 of 6 records .*, run the same command to retry 2 of them, or "
     with pytest.raises(DataError, match=message):
         run(failing, [9] * 6, max_failed_share=0.2)
     assert len(run(healthy, [9] * 6, max_failed_share=0.2)[0]) == 5

@@ -79,7 +79,7 @@ def test_a_finished_run_is_left_alone_and_says_what_it_made(undisturbed, flags, 
     for start, name in (
         (f"rows: {len(WRITTEN)}; ", "summary_methods"),
         ("quality flags: ", "quality_flags"),
-        ("abstractive summaries held back: ", "fallbacks"),
+        ("abstractive summaries not shown: ", "fallbacks"),
     ):
         counts = ", ".join(f"{key} {count}" for key, count in manifest[name].items())
         assert start + counts in said
@@ -87,7 +87,7 @@ def test_a_finished_run_is_left_alone_and_says_what_it_made(undisturbed, flags, 
     tokens = sum(row["seen_tokens"] for row in new)
     search = f"search: {len(new)} documents, {len(new)} passages, {tokens} source tok"
     assert any(line.startswith(search) for line in said)
-    with pytest.raises(UsageError, match="holds the finished result of another job"):
+    with pytest.raises(UsageError, match="holds a finished result with other settings"):
         summarize(output=undisturbed, **{**flags, "n_best": 1})
 
 

@@ -146,6 +146,6 @@ def test_a_reused_part_that_is_damaged_since_its_keys_were_read_is_named(grown):
             grown.run()
     # While the run goes on.
     rows = EarlierRows([OutputFile("", str(part), 0, "", {})])
-    with pytest.raises(DataError, match=r"parquet cannot be read any more \("):
+    with pytest.raises(DataError, match=r"parquet can no longer be read \("):
         rows.read(0, 0, 0)
     part.write_bytes(whole)

@@ -77,7 +77,7 @@ def test_a_field_with_the_name_of_a_flat_column_is_refused():
     schema = summary_schema([pa.field("Extractive_quality_words", pa.int64())])
     with pytest.raises(
         UsageError,
-        match="two columns the name 'Extractive_quality_words', by the columns "
+        match="two columns named 'Extractive_quality_words', from the columns "
         "'extractive_quality' and 'Extractive_quality_words'; leave --flat out",
     ):
         flat_schema(schema)

@@ -134,8 +134,8 @@ def test_every_row_of_a_layout_is_reused(runs, name, flags, tmp_path):
 @pytest.mark.parametrize(
     ("names", "message"),
     [
-        ("author", "author: there is no such column to partition by; there are "),
-        ("score", "score: the column is double; rows are partitioned by strings, "),
+        ("author", "author: no such column; possible are "),
+        ("score", "score: the column is double; name a column of strings, "),
     ],
 )
 def test_impossible_partitions_are_refused(names, message, tmp_path):

@@ -244,7 +244,7 @@ def test_what_makes_no_groups_and_no_errors_is_refused():
             ReadCorpus("sample:", error_handling=given)
     kind = row_type(SUMMARY_SCHEMA, {"x": float})
     rows = pipeline() | beam.Create([]).with_output_types(kind)
-    with pytest.raises(UsageError, match="double, and fractions make no groups"):
+    with pytest.raises(UsageError, match="double, and fractions cannot be grouped"):
         rows | SummarizeGroups("x")
     with pytest.raises(UsageError, match="order_by x: the field is double"):
         rows | "Ordered" >> SummarizeGroups("language", order_by="x")

@@ -128,7 +128,7 @@ def test_what_a_document_says_is_kept_or_it_becomes_a_dead_letter():
         short = result.dead_letters | "Short" >> beam.Map(
             lambda letter: (letter.reason, letter.detail, letter.document_id)
         )
-        no_text = "'article' holds half of a surrogate pair, which is no character"
+        no_text = "'article' holds half of a surrogate pair, which is not a character"
         expected = [
             ("wrong_type", "'article' holds a value of type NoneType", "a"),
             ("wrong_type", "'document_id' holds a value of type int", None),
@@ -152,11 +152,8 @@ def test_elements_that_are_no_documents_are_an_error_of_the_pipeline():
     [
         ({"beamwidth": 3}, "unknown option 'beamwidth'; did you mean beam_width"),
         ({"corpus": "sample:"}, "unknown option 'corpus'"),
-        (
-            {"output": "out"},
-            "does not take output; use WriteSummaries to write its rows",
-        ),
-        ({"extractive": "best"}, "--extractive: there is no method 'best'"),
+        ({"output": "out"}, "takes no output; WriteSummaries writes its rows"),
+        ({"extractive": "best"}, "--extractive: unknown method 'best'"),
         ({"bundle": "no"}, "no: not a complete bundle"),
         ({"beam_width": 0}, "`beam_width=`"),
         ({"clean": "raw"}, "clean must be one of standard, none, not 'raw'"),

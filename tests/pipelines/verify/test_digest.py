@@ -89,9 +89,9 @@ def test_a_damaged_run_has_no_digest(extractive, tmp_path):
     run = shutil.copytree(extractive, tmp_path / "run")
     (path, *_) = (run / "data").glob("*.parquet")
     path.write_bytes(path.read_bytes()[:-1])
-    with pytest.raises(DataError, match=f"{path.name}: has .* repairs it; `precis ver"):
+    with pytest.raises(DataError, match=f"{path.name}: has .* wrote it; `precis ver"):
         precis.digest(run=run)
-    with pytest.raises(UsageError, match="holds no run: manifest.json is not there"):
+    with pytest.raises(UsageError, match="holds no run: manifest.json is missing"):
         precis.digest(run=tmp_path)
 
 

@@ -121,7 +121,7 @@ def test_what_is_whole_has_no_findings(whole, corpus, capsys):
         printed = capsys.readouterr().out.splitlines()
         assert [line.partition(";")[0] for line in printed] == [
             *[note] * (kind == "run"),
-            f"{kind} {folder} is as it was written "
+            f"{kind} {folder} is complete and unchanged "
             f"({len(sizes)} files, {sum(sizes):,} bytes)",
         ]
     result = precis.verify(folder=whole["run"], corpus=corpus)
@@ -219,7 +219,7 @@ def test_no_command_believes_a_damaged_run(run, name, change, line, corpus, tmp_
     if change:
         (run / name).write_bytes(change(content))
     assert findings(run)[0].startswith(line)
-    named = f"^{run}/{line.partition(':')[0]}: .*; run the `precis summarize` of that"
+    named = f"^{run}/{line.partition(':')[0]}: .*; repair the run with the `precis s"
     out = {"output": tmp_path / "out"}
     for read, flags in (
         (precis.digest, {}),
@@ -231,7 +231,7 @@ def test_no_command_believes_a_damaged_run(run, name, change, line, corpus, tmp_
             read(run=run, **flags)
     with pytest.raises(DataError, match=named):
         precis.evaluate(input=run, **out)
-    is_gone = "it is no finished run and holds none; name the --output of an earlier"
+    is_gone = "this is not a finished run or a folder of runs; name the --output of an"
     with pytest.raises((DataError, UsageError), match=named if change else is_gone):
         precis.summarize(corpus=corpus, reuse=run, **out)
 
@@ -283,7 +283,7 @@ def test_counts_of_a_source_file_that_do_not_add_up_are_named(run):
     edit(run, change)
     unequal, rows = findings(run)
     assert unequal.startswith("manifest.json: the run read ")
-    assert "which are not those it accounts for: written " in unequal
+    assert "but accounts for written " in unequal
     assert rows.startswith("manifest.json: rows of ")
     assert rows.endswith(": 23, but the files have 24")
 
@@ -434,11 +434,13 @@ def test_a_run_of_two_corpora_is_compared_with_both(tmp_path, capsys):
     run, both = str(tmp_path / "run"), [f"--corpus={corpus}" for corpus in corpora]
     assert exit_code("summarize", *both, "--output", run) == 0
     assert exit_code("verify", run, *both) == 0
-    assert " is as it was written (" in capsys.readouterr().out
+    assert " is complete and unchanged (" in capsys.readouterr().out
     assert exit_code("verify", run, both[0]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith(f"{tmp_path}/b.jsonl, byte 0: ")
-    outcome = f"run {run} is as it was written, but differs from --corpus: 1 finding ab"
+    outcome = (
+        f"run {run} is complete and unchanged, but differs from --corpus: 1 finding ab"
+    )
     assert lines[1].startswith(outcome)
     other = write_jsonl(tmp_path / "c.jsonl", documents)
     message = f"{other} is not the corpus of this run, which read {tmp_path}/a.json"

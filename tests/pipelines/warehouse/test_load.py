@@ -13,12 +13,14 @@ def test_a_run_is_loaded_once(tmp_path, capsys, scheme):
     run = write_run(tmp_path / "a", rows_of("xy"))
     assert exit_code("load", run, "--table", table) == 0
     first = capsys.readouterr().out.splitlines()
-    assert first[0].startswith("run a: rows 2, in place of 0 earlier ones, as version ")
+    assert first[0].startswith(
+        "run a: wrote 2 rows in place of 0 earlier ones, as version "
+    )
     assert first[1] == f"wrote {table}"
     assert exit_code("load", run, "--table", table) == 0
     second = capsys.readouterr().out.splitlines()
     version = first[0].split()[-1]
-    expected = f"run a: in the table already, version {version}; nothing was written"
+    expected = f"run a: already in the table, version {version}; nothing was written"
     assert second[0] == expected
     empty = write_run(tmp_path / "b", {})
     assert load_run(empty, table).was_noop

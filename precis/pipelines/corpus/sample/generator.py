@@ -170,7 +170,7 @@ def list_tasks(where: str, options: CorpusOptions) -> list[Task]:
     if where and not (where.isascii() and where.isdecimal() and int(where) > 0):
         raise UsageError(
             f"sample:{where}: {where!r} is not a positive whole number of documents; "
-            "write sample: or sample:20000"
+            "write sample: or, for example, sample:20000"
         )
     documents = int(where) if where else DEFAULT_DOCUMENTS
     task_documents = max(1, options.task_bytes // _TASK_BYTES_PER_DOCUMENT)
