@@ -159,9 +159,7 @@ def _blocks(
                 kept.append(_State(start, disk, member_start, copy))
     except zlib.error as error:
         if not disk and str(error).endswith("incorrect header check"):
-            raise BrokenFile(
-                "it is not a gzip file; remove .gz from its name"
-            ) from error
+            raise BrokenFile("not a gzip file; take .gz off its name") from error
         raise BrokenFile(str(error)) from error
     finally:
         if kept:

@@ -39,10 +39,7 @@ _FORMATS = (
 )
 _JSON_FORMATS = (
     (rb"\[\s*([\[{\"\]]|$)", "a JSON array; `jq -c '.[]' FILE` writes JSON lines"),
-    (
-        rb"\{([^\n]*[\[{,])?\s*\n",
-        "JSON over several lines; `jq -c . FILE` writes JSON lines",
-    ),
+    (rb"\{([^\n]*[\[{,])?\s*\n", "JSON over lines; `jq -c . FILE` makes JSON lines"),
 )
 
 

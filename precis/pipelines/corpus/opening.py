@@ -169,9 +169,7 @@ def _change(file: CorpusFile) -> str:
 def _local_change(file: CorpusFile) -> str:
     status = os.stat(local_name(file.path))
     if not stat.S_ISREG(status.st_mode):
-        return (
-            "after the corpus was listed it was replaced by something else than a file"
-        )
+        return "it was replaced by something that is not a file"
     stamp = _stamp(status)
     if stamp and stamp == file.stamp:
         return ""

@@ -246,9 +246,7 @@ def to_article(document: Document, *, clean: str) -> Article | DeadLetter:
         try:
             str(value).encode()
         except UnicodeEncodeError:
-            detail = (
-                f"{name!r} holds half of a surrogate pair, which is not a character"
-            )
+            detail = f"{name!r} holds half of a surrogate pair, not a character"
             return DeadLetter("read", "invalid_text", detail)
     article = Article(document, clean=clean)
     if not article.body:

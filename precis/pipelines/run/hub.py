@@ -90,9 +90,7 @@ def local_bundle(name: str) -> str:
         with stage("download and import", note=name):
             done = subprocess.run(command, capture_output=True, text=True)
         if code := done.returncode:
-            killed = (
-                f"{name}: the import ended with {code}; most often memory has run out"
-            )
+            killed = f"{name}: the import ended with {code}; most often memory ran out"
             message = [killed, *done.stderr.strip().splitlines()][-1]
             error = UsageError if code == UsageError.exit_code else JobError
             raise error(message.removeprefix("precis import: "))

@@ -65,7 +65,7 @@ def replace_by_a_fifo(path):
         (cut, "it has 25 bytes, but had 38 when the corpus was listed"),
         (edit, "its content changed after the corpus was listed"),
         (os.remove, "it can no longer be read: No such file or directory"),
-        (replace_by_a_fifo, "after the corpus was listed it was replaced by somet"),
+        (replace_by_a_fifo, "it was replaced by something that is not a file"),
     ],
 )
 @pytest.mark.parametrize("is_read", [False, True])

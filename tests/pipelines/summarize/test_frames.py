@@ -79,8 +79,7 @@ def test_what_is_no_text_costs_its_row():
         None,
         "wrong_type: 'article' holds a value of type int",
         "empty_article: the article has no text",
-        "invalid_text: 'article' holds half of a surrogate pair, which is not a "
-        "character",
+        "invalid_text: 'article' holds half of a surrogate pair, not a character",
     ]
     assert made["summary"].notna().tolist() == [True, False, False, False]
 

@@ -128,7 +128,7 @@ def test_what_a_document_says_is_kept_or_it_becomes_a_dead_letter():
         short = result.dead_letters | "Short" >> beam.Map(
             lambda letter: (letter.reason, letter.detail, letter.document_id)
         )
-        no_text = "'article' holds half of a surrogate pair, which is not a character"
+        no_text = "'article' holds half of a surrogate pair, not a character"
         expected = [
             ("wrong_type", "'article' holds a value of type NoneType", "a"),
             ("wrong_type", "'document_id' holds a value of type int", None),
