@@ -35,7 +35,7 @@ from precis.pipelines.tables.output_files import read_output_file, read_row_grou
 EARLIER_FILE = "earlier.json"
 _OPEN_GROUPS = 4  # number of row groups that are kept in memory
 # The place of a row of an earlier run.
-PLACE = pa.struct(dict.fromkeys(("part", "row_group", "row"), pa.int64()))
+PLACE = pa.struct(dict.fromkeys(("output_file", "row_group", "row"), pa.int64()))
 
 
 def find_earlier_runs(

@@ -67,7 +67,7 @@ def write_part(folder, part, rows):
 
 
 def place(part, row):
-    return {"part": part, "row_group": row // 2, "row": row % 2}
+    return {"output_file": part, "row_group": row // 2, "row": row % 2}
 
 
 def join(folder, documents, rows):
