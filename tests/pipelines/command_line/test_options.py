@@ -72,7 +72,7 @@ def test_the_keywords_of_a_message_become_flags():
     assert with_dashes(message) == shown
 
 
-SHARE = "--max_failed_share is a share from 0 to 1, not"
+SHARE = "--max_failed_share must be a share from 0 to 1, not"
 LEAST = "must be at least"
 
 
@@ -91,7 +91,7 @@ LEAST = "must be at least"
         (SummarizeOptions, {"keyphrases": 0}, f"keyphrases {LEAST} 1, not 0"),
         (SummarizeOptions, {"window_documents": 0}, f"window_documents {LEAST}"),
         (SummarizeOptions, {"written_sentences": 0}, f"{LEAST} 1, not 0"),
-        (SummarizeOptions, {"search_processes": -1}, "but is -1; 0 is"),
+        (SummarizeOptions, {"search_processes": -1}, "but is -1; 0 means"),
         (
             SummarizeOptions,
             {"precision": "float8"},

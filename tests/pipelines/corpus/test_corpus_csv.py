@@ -139,7 +139,7 @@ def test_stray_quotes_cost_their_rows_however_the_file_is_cut(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"key;text\n1;rain\n", "no field 'article', it has 'key', 'text' "),
+        (b"key;text\n1;rain\n", "no field 'article', it has 'key', 'text'; "),
         (b"\n\n", r"b.csv has no header row \(it has no rows\)"),
         (b"id,caf\xe9\n", r"b.csv has no header row \(it is not UTF-8: "),
         (

@@ -107,7 +107,7 @@ def test_a_job_bears_a_share_of_failures(
 
 
 UNREAD = (
-    "^1 file.* hold no record that can be read .* those records out; first: b, byte 0: "
+    "^1 file.* hold no record that can be read, .* those records out; first: b, byte 0: "
     "detail$"
 )
 

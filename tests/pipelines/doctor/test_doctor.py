@@ -158,7 +158,7 @@ def test_a_package_of_a_wrong_version(diagnose, tmp_path_factory, monkeypatch):
     content = "Metadata-Version: 2.1\nName: keras\nVersion: 2.15.0\n"
     (described / "METADATA").write_text(content)
     monkeypatch.syspath_prepend(folder)
-    message = "extra train: keras is 2.15.0, and precis-corpus works with <4,>=3.15"
+    message = "extra train: keras is 2.15.0, but precis-corpus needs <4,>=3.15"
     lines = diagnose("train", "--records", "r", "--output", "b")[1]
     assert message in " ".join(lines)
 

@@ -156,7 +156,7 @@ def test_a_name_is_its_bundle(hub: SmallHub, tmp_path, monkeypatch, capsys):
     with closed_port() as port:
         _use(monkeypatch, f"http://127.0.0.1:{port}", Path(cached).parents[4])
         with pytest.raises(
-            UsageError, match="acme/new.* could not be reached .*; connect this mac"
+            UsageError, match="acme/new.* could not be reached .*; run `precis imp"
         ):
             local_bundle("hf://acme/new")
         row = precis.summarize_text(TEXTS[0], bundle=TINY, min_source_words=0)

@@ -154,7 +154,8 @@ with ended(), interruption.saving() as is_stopped:
     raise Interrupted("the state is saved")
 """
     ended = end(tmp_path, code)
-    line = f"precis prepare: stopped by SIGINT; the state is saved; {KEPT[26:]}"
+    again = KEPT.partition("; ")[2]
+    line = f"precis prepare: stopped by SIGINT; the state is saved; {again}"
     assert (ended.code, ended.lines) == (130, [line])
 
 

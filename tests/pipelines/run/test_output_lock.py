@@ -159,7 +159,7 @@ def test_the_lock_of_a_killed_process_is_free_when_it_is_removed_as_the_error_sa
     write_object()
     with pytest.raises(UsageError, match="in use by process 7 on far since") as raised:
         own_output(bucket).__enter__()
-    files.remove(str(raised.value).split("remove ")[1].split(" to free")[0])
+    files.remove(str(raised.value).split("remove ")[1].split(")")[0])
     with own_output(bucket) as check:
         check()
 

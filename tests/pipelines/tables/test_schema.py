@@ -77,14 +77,14 @@ def measures(**changes):
         (ROW | {"extractive": [without(sentence(), "start")]}, "'.*start' is null"),
         (ROW | {"extractive": [sentence(start=None)]}, r"\[\].start' is null"),
         (ROW | {"extractive": [None]}, r"column 'extractive\[\]' is null"),
-        (ROW | {"extractive": 7}, "column 'extractive' is no list"),
-        (ROW | {"article_words": 2**31}, "column 'article_words' is no int32"),
-        (ROW | {"split": 7}, "column 'split' is no string"),
+        (ROW | {"extractive": 7}, "column 'extractive' is not list"),
+        (ROW | {"article_words": 2**31}, "column 'article_words' is not int32"),
+        (ROW | {"split": 7}, "column 'split' is not string"),
         (ROW | {"quality_flags": ["a", None]}, r"column 'quality_flags\[\]' is null"),
         (ROW | measures(words=None), "column 'extractive_quality.words' is null"),
         (ROW | measures(flags=[None]), r"'extractive_quality.flags\[\]' is null"),
         (ROW | {"abstractive_quality": {}}, "abstractive_quality.words' is null"),
-        (ROW | {"extractive_quality": 7}, "column 'extractive_quality' is no struct"),
+        (ROW | {"extractive_quality": 7}, "column 'extractive_quality' is not struct"),
     ],
 )
 def test_a_wrong_row_is_refused(row, message):
