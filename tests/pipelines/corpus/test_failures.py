@@ -107,8 +107,8 @@ def test_a_job_bears_a_share_of_failures(
 
 
 UNREAD = (
-    "^1 file.* hold no record that can be read, .* those records out; first: b, byte 0: "
-    "detail$"
+    "^1 file.* hold no record that can be read, .* those records out; first: b, byte "
+    "0: detail$"
 )
 
 
