@@ -82,27 +82,28 @@ def attention(
     Args:
       bundle: network, the --output of `precis train` or `precis import`.
       text: file with one article, plain text in UTF-8.
-      output: file for the picture, a PNG.
-      summary: file with a summary to read as if it were being written; without it the
-          network writes its own.
-      block: encoder reads the source, self what was written, cross the source; copy is
-          the pointer.
-      layer: from 1 at the bottom; 0 is the last.
-      heads: mean draws the mean of all heads, all one map a head; copy has one map.
-      columns: tokens across, at most: those that are read most; 0 draws all.
-      task_prefix: text before each article that says what to write of it; the bundle's
-          own if it has one.
+      output: PNG file for the picture.
+      summary: file with a summary whose attention is drawn; without it the network
+          writes a summary.
+      block: which attention to draw: encoder, of the source to itself; self, of the
+          summary to itself; cross, of the summary to the source; copy, the pointer.
+      layer: layer, counted from 1 at the bottom; 0 is the last.
+      heads: mean draws the mean of all heads, all draws one map per head; copy has only
+          one map.
+      columns: maximum number of tokens in the columns, those with the most attention; 0
+          draws all.
+      task_prefix: text before each article that tells the network what to write.
       others: see `precis attention --help all`.
 
     Raises:
-      UsageError: no bundle, no text, or a block or layer that the network does not
-        have.
-      DataError: a damaged bundle, or a text that is not UTF-8.
+      UsageError: the bundle or the text is missing, or the network does not have the
+          block or layer.
+      DataError: the bundle is damaged, or the text is not UTF-8.
     """
 
 def digest(run: str | os.PathLike[str]) -> str:
-    """A hash of the content of a run: equal for equal results, wherever and however
-    they were computed.
+    """A hash of the content of a run, which is the same for equal results, wherever and
+    however they were computed.
 
     Args:
       run: finished run, the --output of `precis summarize`.
@@ -121,18 +122,18 @@ def doctor(
     flags: Mapping[str, Any] | None = None,
     beam_args: Sequence[str] = (),
 ) -> list[Diagnosis]:
-    """Checks the installation, or what a command needs, before anything is spent.
+    """Checks the installation, or whether a command can start, before it runs.
 
     Args:
-      command: such as `summarize`; without one, the installation alone is checked.
-      flags: of that command, by name.
-      beam_args: flags for Beam itself.
+      command: such as `summarize`; if empty, only the installation is checked.
+      flags: the flags of the command, by name.
+      beam_args: the flags for Beam itself.
 
     Returns:
-      What was found, with what to do about it.
+      The findings, each with advice.
 
     Raises:
-      UsageError: there is no such command, or it refuses its flags.
+      UsageError: the command does not exist, or refuses its flags.
     """
 
 def evaluate(
@@ -150,15 +151,15 @@ def evaluate(
     prints the table.
 
     Args:
-      beam_args: flags for Beam itself.
+      beam_args: the flags for Beam itself.
       input: run folder written by `precis summarize`, or a pattern of Parquet files.
-      output: folder for rouge.json, rouge.md and scores/; if empty, the folder of the
-          run with -evaluation behind its name, and of groups `groups` in it.
-      baseline: system that the others are compared with by paired bootstrap; if empty,
-          lead where it is there.
-      split_sentences: cut texts that hold several sentences and no line break into one
-          a line before they are scored.
-      resamples: bootstrap samples behind each interval.
+      output: folder for rouge.json, rouge.md and scores/; if empty, RUN-evaluation, and
+          for groups its subfolder `groups`.
+      baseline: system to compare the others with, by paired bootstrap; if empty, lead
+          if the run has it.
+      split_sentences: before scoring, put each sentence of a text without line breaks
+          on a separate line.
+      resamples: bootstrap samples for each interval.
       workers: processes of this machine that share the work; other Beam runners have
           flags of their own for that.
       others: see `precis evaluate --help all`.
@@ -167,8 +168,8 @@ def evaluate(
       The content of rouge.json.
 
     Raises:
-      UsageError: a flag, an input that is no finished run, one without a single
-          reference, or a baseline that it does not have.
+      UsageError: an invalid flag, an input that is not a finished run or has no
+          reference, or an unknown baseline.
     """
 
 def export(
@@ -192,23 +193,23 @@ def export(
 ) -> dict[str, Any]:
     """Writes a bundle as a checkpoint that transformers loads.
 
+    If neither the flags nor the bundle set a search value, transformers' equivalent of
+    the default of `precis summarize` is used.
+
     Args:
       bundle: network, the --output of `precis train` or `precis import`.
       output: folder for the result.
-      task_prefix: text before each article that says what to write of it; the bundle's
-          own if it has one.
+      task_prefix: text before each article that tells the network what to write.
       beam_width: hypotheses kept at each step; 1 is greedy search.
       others: see `precis export --help all`.
-        the bundle state a search, it is what transformers has in place of the defaults
-        of `precis summarize`.
 
     Returns:
       The content of manifest.json.
 
     Raises:
-      UsageError: no bundle, a network or a search that transformers does not have, or
-        a folder that holds something else.
-      DataError: a damaged bundle.
+      UsageError: the bundle is missing, transformers does not support its network or
+          its search, or the folder holds something else.
+      DataError: the bundle is damaged.
     """
 
 def import_checkpoint(
@@ -219,25 +220,24 @@ def import_checkpoint(
 ) -> str:
     """Turns a checkpoint in the layout of Hugging Face into a bundle.
 
-    The result is the bundle of a network that writes, or of an encoder.
+    The bundle holds a network that writes, or an encoder.
 
     Args:
-      checkpoint: BART, PEGASUS, T5, T5Gemma 2, Llama, Qwen, ModernBERT or BERT-type
-          encoder: its name on the Hugging Face hub, as hf://facebook/bart-large-cnn, or
-          a folder in that layout.
-      output: folder for the bundle; a model of the hub needs none, and is then imported
-          into the cache, where its name stands for it.
-      max_source_tokens: longest source the network reads; 0 takes the checkpoint's
-          limit, and where positions are learned that is the largest.
+      checkpoint: BART, PEGASUS, T5, T5Gemma 2, Llama, Qwen, ModernBERT or BERT-like
+          encoder: its name on the Hugging Face hub, such as hf://facebook/bart-large-
+          cnn, or a folder in the same layout.
+      output: folder for the bundle; if empty, a model of the hub is imported into the
+          cache and used by its name.
+      max_source_tokens: maximum number of tokens that the network reads of a source; 0
+          uses the limit of the checkpoint, which learned positions cannot exceed.
 
     Returns:
-      The model_id.
+      The model_id of the bundle.
 
     Raises:
-      UsageError: the folder is no checkpoint, lacks a file, or has an unknown
+      UsageError: the folder is not a checkpoint, lacks a file, or has an unknown
           architecture.
-      DataError: a file is damaged, a tensor does not fit, or a setting is not
-          supported.
+      DataError: a file is damaged, or has an unsupported tensor or setting.
     """
 
 def load(
@@ -246,25 +246,25 @@ def load(
     table_key: str | Sequence[str] = "document_id,source_file,source_position",
     table: str,
 ) -> TableResult:
-    """Makes a finished run one snapshot of a table; docs/RESULTS.md says how.
+    """Loads a finished run into a table as one snapshot; see docs/RESULTS.md.
 
-    Rows of the table with the same key are replaced, the others stay. A second load of
-    the run changes nothing.
+    Table rows with the same key are replaced; other rows stay. Loading the run again
+    changes nothing.
 
     Args:
       run: finished run, the --output of `precis summarize`.
-      table_key: columns that tell the rows of the table apart; rows of the table with
-          the key of a row of the run are replaced.
-      table: table that takes the run: iceberg://CATALOG/NAMESPACE.TABLE,
-          iceberg+sqlite://FOLDER/NAMESPACE.TABLE or delta://FOLDER; it is made if it is
-          not there.
+      table_key: columns that identify a row; rows of the run replace rows of the table
+          with the same key.
+      table: table to load the run into: iceberg://CATALOG/NAMESPACE.TABLE,
+          iceberg+sqlite://FOLDER/NAMESPACE.TABLE or delta://FOLDER; it is created if it
+          does not exist.
 
     Returns:
-      The snapshot of the table and what it replaced.
+      The snapshot of the table, and the number of replaced rows.
 
     Raises:
-      UsageError: no finished run with rows of documents, no such catalogue, or a table
-          that takes no such run.
+      UsageError: the run is not finished or has no rows of documents, the catalogue
+          does not exist, or the table cannot hold the run.
       DataError: the run is damaged, its key is not unique, or its types do not fit.
       JobError: another writer changed the table at the same time.
     """
@@ -284,27 +284,27 @@ def loaders(
     location: str | os.PathLike[str] = "",
     copy_rows: str | os.PathLike[str] = "",
 ) -> LoaderFiles:
-    """Writes the SQL that loads a finished run; docs/RESULTS.md says how to use it.
+    """Writes SQL that loads a finished run; docs/RESULTS.md shows its use.
 
     Args:
       run: finished run, the --output of `precis summarize`.
-      table_key: columns that tell the rows of the table apart; rows of the table with
-          the key of a row of the run are replaced.
-      for_: the warehouse whose SQL is written.
-      table: the table that takes the run, with its schema, dataset or catalogue:
+      table_key: columns that identify a row; rows of the run replace rows of the table
+          with the same key.
+      for_: warehouse to write SQL for.
+      table: table to load the run into, with its schema, dataset or catalogue, such as
           news.summaries.
       output: folder for create.sql, load.sql, merge.sql and view.sql.
-      location: where the warehouse sees the files of the run: gs://, s3://, a stage of
-          Snowflake as in @news/summaries, a path.
-      copy_rows: file that takes the rows of the run in the text format of COPY, for
-          PostgreSQL, which reads no Parquet.
+      location: where the warehouse reads the files of the run: gs://, s3://, a stage of
+          Snowflake such as @news/summaries, or a path.
+      copy_rows: write the rows of the run to this file, in the text format of COPY, for
+          PostgreSQL, which cannot read Parquet.
 
     Returns:
-      The texts, which are also in the folder `output` if it is given.
+      The content of the files, which are written to `output` if it is given.
 
     Raises:
-      UsageError: no finished run with rows of documents, an output within it, a name
-          that the warehouse does not take, or a column whose type it does not have.
+      UsageError: the run is not finished or has no rows of documents, the output is in
+          it, or a name or type is not possible in the warehouse.
       DataError: the run is damaged, or its key is not unique.
     """
 
@@ -351,7 +351,7 @@ def prepare(
     """Turns a corpus into a vocabulary and TFRecord shards.
 
     Args:
-      beam_args: flags for Beam itself.
+      beam_args: the flags for Beam itself.
       corpus: the corpus: jsonl:GLOB, csv:GLOB, parquet:GLOB, text:GLOB (one document a
           file), tfds:NAME[:SPLIT] (TensorFlow Datasets), sample:[COUNT] (built in); a
           GLOB may be local, gs:// or s3://; several corpora are separated by commas.
@@ -388,7 +388,7 @@ def prepare(
 
     Raises:
       UsageError: an invalid flag or corpus; nothing was written.
-      DataError: too many records failed, there is nothing to train on, or a tokenizer
+      DataError: too many records failed, no record is left to train on, or a tokenizer
           is damaged.
       JobError: another process took over the output.
     """
@@ -403,13 +403,13 @@ def report(
 
     Args:
       run: finished run, the --output of `precis summarize`.
-      output: the page; an earlier one is replaced; if empty, the folder of the run with
-          -report.html behind its name.
-      documents: documents on the page, at most; of a larger run half are the worst, the
-          others are drawn at random.
+      output: file for the page, which replaces an earlier one; if empty, RUN-
+          report.html.
+      documents: maximum number of documents on the page; for a larger run, half of them
+          are the worst, and the others are drawn at random.
 
     Raises:
-      UsageError: a flag, or a folder that holds no finished run.
+      UsageError: an invalid flag, or a folder that is not a finished run.
       DataError: a file of a run is damaged.
     """
 
@@ -502,7 +502,7 @@ def summarize(
     """Summarizes every document of a corpus.
 
     Args:
-      beam_args: flags for Beam itself.
+      beam_args: the flags for Beam itself.
       corpus: the corpus: jsonl:GLOB, csv:GLOB, parquet:GLOB, text:GLOB (one document a
           file), tfds:NAME[:SPLIT] (TensorFlow Datasets), sample:[COUNT] (built in); a
           GLOB may be local, gs:// or s3://; several corpora are separated by commas.
@@ -524,16 +524,16 @@ def summarize(
       extractive_bundle: selector of the method neural, the --output of `precis train-
           selector`; builtin:news-en comes with precis: it is for English news, other
           documents get the method lead.
-      sentences: sentences of an extractive summary, at most; 0 is 3, and for the method
-          neural as many, up to 5, as it expects the highest ROUGE of.
-      form: what is written: a summary; a headline, one line of at most 15 words, which
-          extractive methods shorten an English sentence to; or key_points, up to five
-          sentences, each a line; `sentences=`, `max_words=`, `max_chars=` and
-          `instruction=` change that.
-      fallback: what `summary` holds where the abstractive summary has one of
-          fallback_flags: none keeps it with its flags, extractive takes the extractive
-          one; always: the extractive one everywhere, so that the abstractive ones are
-          drafts.
+      sentences: maximum number of sentences of an extractive summary; 0: 3, but the
+          method neural chooses the number, up to 5, that it expects to score best.
+      form: what to write: a summary; a headline, one line of at most 15 words, for
+          which extractive methods shorten an English sentence; or key_points, up to
+          five sentences, one per line; change this with `sentences=`, `max_words=`,
+          `max_chars=` or `instruction=`.
+      fallback: which text the column `summary` holds: none, the abstractive summary;
+          extractive, the extract instead of an abstractive summary with any of
+          fallback_flags; always, the extract in every row, so that abstractive
+          summaries are only drafts.
       beam_width: hypotheses kept at each step; 1 is greedy search.
       reuse: earlier runs, or folders of runs, whose summaries are reused if text and
           settings are the same.
@@ -612,9 +612,9 @@ def summarize_frame(
         print(news[["headline", "summary", "quality_flags"]])
 
     Args:
-      frame: of pandas or polars, or an Arrow table.
-      text: the column with the documents.
-      clean: as `--clean` of `precis summarize`: standard or none.
+      frame: a frame of pandas or polars, or an Arrow table.
+      text: the name of the column with the documents.
+      clean: the value of `--clean` of `precis summarize`: standard or none.
       bundle: writer of abstractive summaries: the --output of `precis train` or `precis
           import`; hf://ORG/NAME, a model of the hub; or openai://HOST:PORT/v1#MODEL, an
           endpoint (default: extractive summaries only).
@@ -625,29 +625,29 @@ def summarize_frame(
       extractive_bundle: selector of the method neural, the --output of `precis train-
           selector`; builtin:news-en comes with precis: it is for English news, other
           documents get the method lead.
-      sentences: sentences of an extractive summary, at most; 0 is 3, and for the method
-          neural as many, up to 5, as it expects the highest ROUGE of.
-      form: what is written: a summary; a headline, one line of at most 15 words, which
-          extractive methods shorten an English sentence to; or key_points, up to five
-          sentences, each a line; `sentences=`, `max_words=`, `max_chars=` and
-          `instruction=` change that.
-      fallback: what `summary` holds where the abstractive summary has one of
-          fallback_flags: none keeps it with its flags, extractive takes the extractive
-          one; always: the extractive one everywhere, so that the abstractive ones are
-          drafts.
+      sentences: maximum number of sentences of an extractive summary; 0: 3, but the
+          method neural chooses the number, up to 5, that it expects to score best.
+      form: what to write: a summary; a headline, one line of at most 15 words, for
+          which extractive methods shorten an English sentence; or key_points, up to
+          five sentences, one per line; change this with `sentences=`, `max_words=`,
+          `max_chars=` or `instruction=`.
+      fallback: which text the column `summary` holds: none, the abstractive summary;
+          extractive, the extract instead of an abstractive summary with any of
+          fallback_flags; always, the extract in every row, so that abstractive
+          summaries are only drafts.
       beam_width: hypotheses kept at each step; 1 is greedy search.
       others: see `precis summarize --help all`.
 
     Returns:
       A frame of the same kind, with the same rows and columns, the columns of
-      docs/SCHEMA.md that concern summaries, and `summary_failure`: why a row has no
-      summary, else null.
+      docs/SCHEMA.md that concern summaries, and `summary_failure`: the reason if a row
+      has no summary, else null.
 
     Raises:
-      UsageError: an invalid flag or bundle, no such column, or a new column that the
-        frame has.
-      TypeError: this is no data frame.
-      JobError: all rows fail alike.
+      UsageError: an invalid flag or bundle, a missing column, or a new column that the
+          frame already has.
+      TypeError: `frame` is not a data frame.
+      JobError: all rows fail in the same way.
     """
 
 def summarize_text(
@@ -705,12 +705,12 @@ def summarize_text(
         row = precis.summarize_text(article, bundle="bundle", beam_width=6)
         print(row["summary"], row["quality_flags"])
 
-    A bundle is loaded at the first call and kept, so later calls take only the time of
-    the search. For many documents `precis.summarize` is faster by far.
+    A bundle is loaded at the first call and kept, so later calls only take the time of
+    the search. For many documents, `precis.summarize` is much faster.
 
     Args:
       text: the document.
-      clean: as `--clean` of `precis summarize`: standard or none.
+      clean: the value of `--clean` of `precis summarize`: standard or none.
       bundle: writer of abstractive summaries: the --output of `precis train` or `precis
           import`; hf://ORG/NAME, a model of the hub; or openai://HOST:PORT/v1#MODEL, an
           endpoint (default: extractive summaries only).
@@ -721,26 +721,26 @@ def summarize_text(
       extractive_bundle: selector of the method neural, the --output of `precis train-
           selector`; builtin:news-en comes with precis: it is for English news, other
           documents get the method lead.
-      sentences: sentences of an extractive summary, at most; 0 is 3, and for the method
-          neural as many, up to 5, as it expects the highest ROUGE of.
-      form: what is written: a summary; a headline, one line of at most 15 words, which
-          extractive methods shorten an English sentence to; or key_points, up to five
-          sentences, each a line; `sentences=`, `max_words=`, `max_chars=` and
-          `instruction=` change that.
-      fallback: what `summary` holds where the abstractive summary has one of
-          fallback_flags: none keeps it with its flags, extractive takes the extractive
-          one; always: the extractive one everywhere, so that the abstractive ones are
-          drafts.
+      sentences: maximum number of sentences of an extractive summary; 0: 3, but the
+          method neural chooses the number, up to 5, that it expects to score best.
+      form: what to write: a summary; a headline, one line of at most 15 words, for
+          which extractive methods shorten an English sentence; or key_points, up to
+          five sentences, one per line; change this with `sentences=`, `max_words=`,
+          `max_chars=` or `instruction=`.
+      fallback: which text the column `summary` holds: none, the abstractive summary;
+          extractive, the extract instead of an abstractive summary with any of
+          fallback_flags; always, the extract in every row, so that abstractive
+          summaries are only drafts.
       beam_width: hypotheses kept at each step; 1 is greedy search.
       others: see `precis summarize --help all`.
 
     Returns:
-      The row that `precis summarize` would write, a value for each column of
+      The row that `precis summarize` would write, with a value for each column of
       docs/SCHEMA.md.
 
     Raises:
       UsageError: an invalid flag or bundle, or a text without words.
-      JobError: the summary cannot be made, as where memory runs out.
+      JobError: the summary cannot be made, for example because memory runs out.
     """
 
 def train(
@@ -785,36 +785,37 @@ def train(
     validation_steps: int = 1000,
     validation_documents: int = 200,
 ) -> TrainResult:
-    """Trains a network that writes summaries and saves it as a bundle; goes on where an
-    interrupted run of the same flags stopped.
+    """Trains a network that writes summaries and saves it as a bundle; resumes an
+    interrupted run with the same flags.
 
     Args:
-      records: folder that `precis prepare` wrote; to train on several tasks, some with
-          commas between them.
-      output: folder for the bundle, and for checkpoints and logs in training/ below it.
-      recipe: named settings, of which any flag given beside it replaces one;
-          docs/MODELS.md has a table.
-      init_from: bundle whose network is trained further; it brings the shape.
-      encoder: bundle of a trained encoder, below a new decoder with a vocabulary of its
-          own.
+      records: folder that `precis prepare` wrote; several, separated by commas, to
+          train on several tasks.
+      output: folder for the bundle; its subfolder training/ holds checkpoints and logs.
+      recipe: set of settings for the flags below, any of which you can still give;
+          docs/MODELS.md lists them.
+      init_from: bundle whose network is trained further, in its shape.
+      encoder: bundle of a trained encoder; the new decoder has a separate vocabulary.
       architecture: kind of the network.
       network: size of the network.
       steps: optimizer steps.
-      batch_tokens: padded source and target tokens of one step, over all replicas.
-      learning_rate: the highest learning rate, reached at the end of the warm-up; 0
-          takes D^-0.5 warmup^-0.5 (Vaswani et al. 2017).
-      warmup_steps: steps of linear warm-up; after them the rate falls by `schedule=`.
-      epochs: passes through the records, instead of a number of steps, each with a
-          checkpoint at its end; 0 counts steps.
+      batch_tokens: source and target tokens per step, padding included, over all
+          replicas.
+      learning_rate: highest learning rate, reached at the end of the warm-up; 0 sets
+          D^-0.5 warmup^-0.5 (Vaswani et al. 2017).
+      warmup_steps: steps of linear warm-up, after which the rate falls according to
+          `schedule=`.
+      epochs: number of passes through the records, with a checkpoint after each; 0
+          trains for `steps=` instead.
       precision: number format of the layers; weights stay float32.
-      strategy: where to train: auto takes a TPU, else all GPUs, else this processor.
+      strategy: where to train; auto: a TPU, else all GPUs, else the CPU.
       validation_steps: steps between validations; 0 never validates.
       others: see `precis train --help all`.
 
     Raises:
       UsageError: invalid flags, or a folder without records.
       DataError: damaged records, or a loss that is not finite.
-      Interrupted: at a signal, after the state was saved.
+      Interrupted: on a signal, after the state was saved.
     """
 
 def train_selector(
@@ -834,17 +835,17 @@ def train_selector(
     importance_articles: int = 16000,
     seed: int = 17,
 ) -> TrainResult:
-    """Trains a network that picks sentences and saves it as a bundle, for the method
-    `neural` of `precis summarize`; goes on where an interrupted run stopped.
+    """Trains a network that scores sentences and saves it as a bundle, for the method
+    `neural` of `precis summarize`; resumes an interrupted run.
 
     Args:
       records: folder that `precis prepare --oracle_sentences 5` wrote.
-      output: folder for the bundle, and for checkpoints and logs in training/ below it.
-      encoder: bundle whose encoder reads the sentences, of `precis import` or `precis
-          train`; without one features alone decide.
+      output: folder for the bundle; its subfolder training/ holds checkpoints and logs.
+      encoder: bundle of `precis import` or `precis train` whose encoder reads the
+          sentences; without it the selector uses only features.
       epochs: passes through the records.
-      learning_rate: the highest learning rate, reached after a tenth of the steps.
-      dropout: share of values set to zero while training.
+      learning_rate: highest learning rate, reached after a tenth of the steps.
+      dropout: share of values set to zero during training.
       seed: seed of weights, dropout and the order of documents.
       others: see `precis train-selector --help all`.
 
@@ -857,15 +858,15 @@ def train_selector(
 def train_keyphrases(
     *, records: str | os.PathLike[str], output: str | os.PathLike[str]
 ) -> TrainResult:
-    """Trains the classifier behind the column `keyphrases` and saves it as a bundle.
+    """Trains the classifier for the column `keyphrases` and saves it as a bundle.
 
     Args:
       records: folder that `precis prepare --oracle_sentences 5` wrote.
-      output: folder for the bundle, and for checkpoints and logs in training/ below it.
+      output: folder for the bundle; its subfolder training/ holds checkpoints and logs.
 
     Raises:
       UsageError: invalid flags, or records without oracle labels.
-      DataError: damaged records, or records without a candidate to learn from.
+      DataError: damaged records, or records without any candidate phrase.
     """
 
 def train_summarizer(
@@ -897,8 +898,8 @@ def train_summarizer(
     max_empty_share: float = 0.5,
     workers: int = 0,
 ) -> TrainResult:
-    """Trains a selector and a writer on a corpus with references and saves them as
-    one bundle; goes on where an interrupted run of the same flags stopped.
+    """Trains a selector and a writer on a corpus with references and saves them as one
+    bundle; resumes an interrupted run with the same flags.
 
     Args:
       corpus: the corpus: jsonl:GLOB, csv:GLOB, parquet:GLOB, text:GLOB (one document a
@@ -911,30 +912,28 @@ def train_summarizer(
       split_field: field of the split (default: the name of a folder split=NAME, else
           chosen by a hash of the id).
       split: read only documents of this split.
-      seed: seed of weights, dropout and the order of documents; it changes no split.
-      validation_share: share of validation documents in a corpus without splits; they
-          choose the best weights.
-      output: folder for the summarizer; records, checkpoints and logs go to training/
-          below it.
-      writer_steps: optimizer steps of the network that shortens sentences, which take
-          most of the time; 0 is one for ten pairs of a sentence and its line, at most
-          2,500.
+      seed: seed of weights, dropout and the order of documents, but not of the splits.
+      validation_share: share of validation documents, which choose the best weights, in
+          a corpus without splits.
+      output: folder for the summarizer; its subfolder training/ holds records,
+          checkpoints and logs.
+      writer_steps: optimizer steps of the writer, which take most of the time; 0: one
+          per ten pairs of a sentence and its line, at most 2,500.
       max_failed_share: share of the records that may fail before the job fails with
           exit code 1.
       workers: processes of this machine that share the work; other Beam runners have
           flags of their own for that.
       others: see `precis train-summarizer --help all`.
-        `pipelines.training.options.TRAIN_SUMMARIZER`.
 
     Returns:
-      The bundle of the summarizer, with the step and the validation of its writer.
+      The bundle of the summarizer, with the writer's step and validation.
 
     Raises:
-      UsageError: invalid flags, a corpus without a split that is needed, or a folder
-          with something else.
+      UsageError: invalid flags, a corpus without a needed split, or a folder with other
+          content.
       DataError: too many records failed, there is nothing to learn from, or a loss is
           not finite.
-      Interrupted: at a signal, after the state of the writer was saved.
+      Interrupted: on a signal, after the state of the writer was saved.
     """
 
 def verify(
@@ -962,12 +961,11 @@ def verify(
     validation_share: float = 0.05,
     test_share: float = 0.05,
 ) -> Verification:
-    """Checks that a run, records or a bundle are complete and as they were written.
+    """Checks that a run, records or a bundle is complete and undamaged.
 
     Args:
-      folder: run, records or bundle: the --output of another command.
-      corpus: the corpus that the run was made of, to compare every row with its
-          document.
+      folder: folder of a run, records or a bundle: the --output of another command.
+      corpus: corpus of the run, to compare every row with its document.
       article_field: field of the article.
       highlights_field: field of the reference summary (default: highlights, if there is
           one).
@@ -978,7 +976,7 @@ def verify(
       others: see `precis verify --help all`.
 
     Returns:
-      What is wrong with it, and how much was checked.
+      The findings, and how much was checked.
 
     Raises:
       UsageError: an invalid flag, or a folder that is none of the three.
