@@ -27,7 +27,7 @@ ROWS, SEARCH, GROUPS, NOTHING = "rows", "search", "groups", "nothing"
 BUNDLE, INPUT, OUTPUT, LOCAL = "bundle", "input", "output", "local"
 
 
-class Writer(enum.StrEnum):
+class WriterKind(enum.StrEnum):
     """The kinds of writers of abstractive summaries, as messages name them."""
 
     NETWORK = "a network"
@@ -37,7 +37,7 @@ class Writer(enum.StrEnum):
     ENDPOINT = "an endpoint"
 
 
-NETWORKS = tuple(writer for writer in Writer if writer != Writer.ENDPOINT)
+NETWORKS = tuple(writer for writer in WriterKind if writer != WriterKind.ENDPOINT)
 
 
 class FlagInfo(NamedTuple):
@@ -76,13 +76,13 @@ class FlagInfo(NamedTuple):
     is_positional: bool = False
     is_flag: bool = True
     affects: str = ROWS
-    writers: Sequence[Writer] = ()
+    writers: Sequence[WriterKind] = ()
     place: str = ""
     least: int | None = None
     zero: str = ""
     needs: str = ""
 
-    def concerns(self, writer: Writer | None) -> bool:
+    def concerns(self, writer: WriterKind | None) -> bool:
         """Whether the field changes what a writer does; None stands for no writer."""
         writers = self.writers or (NETWORKS if self.affects == SEARCH else ())
         return not writers or writer in writers
@@ -97,7 +97,7 @@ class Options:
         Raises:
           UsageError: a value is not allowed.
         """
-        check_fields(self)
+        check_options(self)
 
 
 def flag_info(field: dataclasses.Field) -> FlagInfo:
@@ -206,7 +206,7 @@ def suggestion(name: str, names: Iterable[str]) -> str:
     return f"did you mean {known[close[0]]}?" if close else ""
 
 
-def check_fields(config: Any) -> None:
+def check_options(config: Any) -> None:
     """Checks that values are among the choices of their fields and not too small; the
     default is always allowed.
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from precis.pipelines.command_line.commands import COMMANDS
-from precis.pipelines.command_line.parser import read_words
+from precis.pipelines.command_line.parser import read_arguments
 from precis.pipelines.run.options import read_flags
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "dataflow" / "launch.sh"
@@ -56,7 +56,7 @@ def read_summarize(words: list[str]):
 
     command = COMMANDS["summarize"]
     assert words[0] == "summarize"
-    given = read_words("summarize", command, words[1:])
+    given = read_arguments("summarize", command, words[1:])
     read_flags(command.option_groups, given.flags)
     return given.flags, pipeline_options(given.beam_args).get_all_options()
 

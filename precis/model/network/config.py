@@ -8,7 +8,7 @@
 import dataclasses
 from typing import Any, ClassVar
 
-from precis.model.config import check_at_least, check_fields, later, setting
+from precis.model.config import check_at_least, check_options, later, setting
 from precis.model.errors import UsageError
 
 # Integer fields that may be 0; all others must be at least 1.
@@ -75,7 +75,7 @@ class StackConfig:
 
     def __post_init__(self) -> None:
         _check_counts(self)
-        check_fields(self)
+        check_options(self)
         # JSON reads it as a list.
         object.__setattr__(self, "rotary_scaling", tuple(self.rotary_scaling))
         if self.head_width is not None:

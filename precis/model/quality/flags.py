@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from precis.model.config import Options, Writer, comma_list, flag, setting
+from precis.model.config import Options, WriterKind, comma_list, flag, setting
 from precis.model.errors import UsageError
 
 # In the order in which a row lists them; docs/SCHEMA.md explains them.
@@ -72,7 +72,7 @@ class FallbackConfig(Options):
         "summaries are only drafts",
         choices=("none", "extractive", "always"),
         is_common=True,
-        writers=tuple(Writer),
+        writers=tuple(WriterKind),
     )
     fallback_flags: str = setting(
         "empty,repeated,unsupported_number,unsupported_date,unsupported_name,"
@@ -80,13 +80,13 @@ class FallbackConfig(Options):
         "quality flags for which `fallback=extractive` replaces an abstractive "
         f"summary: any of {', '.join(_ABSTRACTIVE_FLAGS)}",
         takes_list=True,
-        writers=tuple(Writer),
+        writers=tuple(WriterKind),
     )
     min_mean_log_prob: float = setting(
         MIN_MEAN_LOG_PROB,
         "mean log-probability, in nats per token, below which a summary has the flag "
         "low_confidence",
-        writers=tuple(Writer),
+        writers=tuple(WriterKind),
     )
     min_confidence: float = flag(
         0.75,
@@ -94,7 +94,7 @@ class FallbackConfig(Options):
         f"bundles of `precis train-summarizer`, which below {MIN_TAKEN_CONFIDENCE} "
         "always use the sentence of the article",
         metavar="P",
-        writers=(Writer.SUMMARIZER,),
+        writers=(WriterKind.SUMMARIZER,),
     )
     min_source_words: int = flag(
         30,

@@ -6,7 +6,7 @@ from typing import Any
 from precis.model.config import (
     SEARCH,
     Options,
-    Writer,
+    WriterKind,
     comma_list,
     flag,
     later,
@@ -65,7 +65,7 @@ class SearchConfig(Options):
         "maximum number of pieces of a summary, which is cut off there",
         metavar="TOKENS",
         affects=SEARCH,
-        writers=tuple(Writer),
+        writers=tuple(WriterKind),
     )
     no_repeat_ngram: int = setting(
         3,

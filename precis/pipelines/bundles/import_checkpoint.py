@@ -17,7 +17,7 @@ from precis.model.bundle.checkpoints.importer import (
     FAMILIES,
     GENERATION_FILE,
     load_checkpoint,
-    read_settings,
+    read_checkpoint_settings,
     weight_files,
 )
 from precis.model.bundle.checkpoints.rotary import CHAT_FILES, read_chat
@@ -56,7 +56,7 @@ def import_checkpoint(**flags: Any) -> str:
     (options,) = read_flags(IMPORT, flags)
     if not hub.is_hub_name(options.checkpoint):
         return _import_folder(options.checkpoint, options.output, options)
-    name = hub.resolve(options.checkpoint)
+    name = hub.resolve_model(options.checkpoint)
     folder = hub.download(name)
     options = dataclasses.replace(options, checkpoint=name)
     if options.output:
@@ -78,7 +78,7 @@ def _import_folder(folder: str, output: str, options: ImportOptions) -> str:
             f"--output {output} is the checkpoint itself, whose files would be "
             "overwritten; name another folder"
         )
-    settings = read_settings(folder)
+    settings = read_checkpoint_settings(folder)
     family = FAMILIES[settings["model_type"]]
     is_writer = bool(family.class_name)
     refuse_other_kind(output, ABSTRACTIVE if is_writer else ENCODER)

@@ -80,7 +80,7 @@ class CommandLine(NamedTuple):
     is_verbose: bool
 
 
-def read_words(name: str, command: Command, words: Sequence[str]) -> CommandLine:
+def read_arguments(name: str, command: Command, words: Sequence[str]) -> CommandLine:
     """Parses the words after a command's name; on request prints the help and exits.
 
     Raises:
@@ -109,7 +109,7 @@ def read_words(name: str, command: Command, words: Sequence[str]) -> CommandLine
     flags = check_values(groups, values)
     if not config:
         return CommandLine(flags, rest, is_verbose)
-    of_file, beam_args = read_config(config, name, command)
+    of_file, beam_args = read_config_file(config, name, command)
     # For repeated flags, Beam uses the last value.
     return CommandLine({**of_file, **flags}, [*beam_args, *rest], is_verbose)
 
@@ -253,7 +253,7 @@ def _check_unknown(name: str, command: Command, words: Sequence[str]) -> None:
             raise UsageError(f"unexpected argument {word!r}; {way_out}")
 
 
-def read_config(
+def read_config_file(
     path: str, name: str, command: Command
 ) -> tuple[dict[str, Any], list[str]]:
     """Reads the flags in a file; returns them, and Beam's flags as words.

@@ -26,7 +26,7 @@ from precis.pipelines.command_line.commands import (
     load_function,
     overview,
 )
-from precis.pipelines.command_line.parser import CommandLine, read_words
+from precis.pipelines.command_line.parser import CommandLine, read_arguments
 from precis.pipelines.command_line.results import show_document
 from precis.pipelines.doctor.packages import missing_package
 from precis.pipelines.run.interruption import stopped_line
@@ -71,7 +71,7 @@ def _read(name: str, words: Sequence[str]) -> CommandLine:
     groups = (*command.option_groups, ProgressOptions)
     is_line = name == "doctor" and any(not word.startswith("-") for word in words)
     if not is_line:
-        return read_words(name, command._replace(option_groups=groups), words)
+        return read_arguments(name, command._replace(option_groups=groups), words)
     place = [word.startswith("-") for word in words].index(False)
     line, checked = _read(name, words[:place]), words[place]
     line.flags["command"] = checked

@@ -18,7 +18,7 @@ from precis.pipelines.corpus import listing, records
 from precis.pipelines.corpus.compression import codec_of
 from precis.pipelines.corpus.formats import (
     OTHER_FORMAT,
-    describe_file,
+    describe_format,
     fitting_encoding,
 )
 from precis.pipelines.corpus.lines import UTF_16, Line, read_lines
@@ -119,7 +119,7 @@ def list_tasks(
             dialect = _dialect_of(file, options)
             names = _column_names(file, dialect, options)
             if not tasks or options.article_field not in names:
-                records.check_fields(names, options.required_fields, file.path)
+                records.check_record_fields(names, options.required_fields, file.path)
         except UsageError as error:
             if not tasks:
                 raise
@@ -250,7 +250,7 @@ def _column_names(
             f"it is not {options.encoding.upper()}: {error.reason}; --encoding "
             f"{fitting_encoding(line.text)} fits"
         )
-    if other := describe_file(file.path, options.encoding):
+    if other := describe_format(file.path, options.encoding):
         problem = f"it is {other}"
     if problem:
         raise UsageError(

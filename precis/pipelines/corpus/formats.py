@@ -62,7 +62,7 @@ def other_format(
     return ""
 
 
-def describe_file(path: str, encoding: str = "") -> str:
+def describe_format(path: str, encoding: str = "") -> str:
     """Calls `other_format` for a file of records, decompressed; "" if it is in the
     given encoding.
     """

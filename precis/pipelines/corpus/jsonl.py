@@ -14,7 +14,7 @@ from precis.model.errors import UsageError
 from precis.model.text.document import Document
 from precis.pipelines.corpus import kept_fields, listing, records
 from precis.pipelines.corpus.compression import codec_of
-from precis.pipelines.corpus.formats import OTHER_FORMAT, describe_file
+from precis.pipelines.corpus.formats import OTHER_FORMAT, describe_format
 from precis.pipelines.corpus.lines import UTF_16, Line, read_lines
 from precis.pipelines.corpus.opening import open_source
 from precis.pipelines.corpus.options import CorpusOptions
@@ -89,10 +89,10 @@ def _first_records(
             names = dict.fromkeys(
                 name for record in first for name in records.field_names(record)
             )
-            records.check_fields(names, options.required_fields, file.path)
+            records.check_record_fields(names, options.required_fields, file.path)
             return first
     for file in corpus_files[:1]:
-        if other := describe_file(file.path, options.encoding):
+        if other := describe_format(file.path, options.encoding):
             raise UsageError(f"{file.path} does not hold JSON lines: it is {other}")
     return []
 
@@ -122,7 +122,7 @@ def _file_problem(first: Sequence[Line], task: Task, options: CorpusOptions) -> 
       task: the task that begins with these lines.
       options: how to read the file.
     """
-    if other := describe_file(task.paths[0], options.encoding):
+    if other := describe_format(task.paths[0], options.encoding):
         return f"the file is {other}"
     names = (f'"{name.rpartition(".")[2]}"'.encode() for name in task.fields.names)
     is_all = len(first) == 1 and task.stop == -1 and not first[0].problem

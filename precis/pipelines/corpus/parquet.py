@@ -16,7 +16,7 @@ from precis.model.errors import UsageError
 from precis.model.text.document import Document
 from precis.pipelines.corpus import listing, records
 from precis.pipelines.corpus.compression import is_damage
-from precis.pipelines.corpus.formats import describe_file
+from precis.pipelines.corpus.formats import describe_format
 from precis.pipelines.corpus.opening import UNREADABLE, open_source
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.task import (
@@ -60,7 +60,7 @@ def list_tasks(
             if not is_damage(error):
                 raise
             detail = f"its footer cannot be read: {str(error).splitlines()[0]}"
-            other = describe_file(file.path)
+            other = describe_format(file.path)
             if other and "parquet:" not in other:
                 detail = f"it is {other}"
             unreadable.append(file._replace(problem=UNREADABLE, detail=detail))
@@ -87,7 +87,7 @@ def _fields(
     records.check_repeated(schema.names, options.fields, file.path)
     types = _field_types(schema)
     types |= dict.fromkeys(records.folder_values(file.path), pa.string())
-    records.check_fields(types, options.required_fields, file.path)
+    records.check_record_fields(types, options.required_fields, file.path)
     return options.typed_fields(lambda name: _kind_of(types[name]))
 
 

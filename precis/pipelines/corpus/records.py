@@ -41,7 +41,7 @@ def folder_values(path: str) -> dict[str, str | None]:
     }
 
 
-def check_fields(
+def check_record_fields(
     present: Iterable[str],
     needed: Sequence[str],
     path: str,

@@ -40,7 +40,7 @@ def list_tasks(where: str, options: CorpusOptions) -> list[Task]:
     name, _, split = where.partition(":")
     builder = _builder(name, options.data_dir)
     features, folder = builder.info.features, str(builder.data_dir)
-    records.check_fields(sorted(features), options.required_fields, folder)
+    records.check_record_fields(sorted(features), options.required_fields, folder)
     fields = options.typed_fields(lambda field: feature_kind(features[field]))
     if builder.info.file_format.value != "tfrecord":
         raise UsageError(

@@ -56,7 +56,7 @@ from precis.pipelines.prepare.vocabulary_pass import (
     describe_tokenizers,
     join_scanned,
 )
-from precis.pipelines.run.accounts import sum_counts, sum_file_counts, total_counts
+from precis.pipelines.run.accounts import add_counts, sum_file_counts, total_counts
 from precis.pipelines.run.hub import local_bundle
 from precis.pipelines.run.job import (
     Job,
@@ -218,8 +218,8 @@ def publish_dataset(
         splits=_shards_by_split(reports),
         source_lengths=_lengths(reports, "source_lengths", options.max_source_tokens),
         target_lengths=_lengths(reports, "target_lengths", options.max_target_tokens),
-        counts=total_counts(sources) | sum_counts(each.counts for each in reports),
-        failures=sum_counts(report.failures for report in reports),
+        counts=total_counts(sources) | add_counts(each.counts for each in reports),
+        failures=add_counts(report.failures for report in reports),
         sources={path: each for path, each in sources.items() if "failed" in each},
         files=describe_tokenizers(options.output),
         dead_letters=[file for report in reports for file in report.dead_letters],

@@ -200,7 +200,7 @@ def _lines(text: str, quality: Row | None) -> list[list[Piece]]:
     for line in text.splitlines():
         spans: list[Span] = []
         for field, kind in _FACTS.items():
-            spans += find_terms(line, (quality or {}).get(field) or (), f"u:{kind}")
+            spans += find_marks(line, (quality or {}).get(field) or (), f"u:{kind}")
         lines.append(cut(line, spans))
     return lines
 
@@ -257,7 +257,7 @@ def cut(text: str, spans: Iterable[Span]) -> list[Piece]:
     return pieces
 
 
-def find_terms(text: str, terms: Sequence[str], mark: str) -> list[Span]:
+def find_marks(text: str, terms: Sequence[str], mark: str) -> list[Span]:
     """Finds terms in a text, regardless of case and of the characters between words.
 
     Rows store numbers in lower case and without unit, so `4.5 million` is found in

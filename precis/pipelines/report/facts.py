@@ -125,7 +125,7 @@ def shown_system(evaluation: Mapping[str, Any]) -> str:
     return str(next(shown, methods[0]))
 
 
-def run_facts(run: FinishedRun) -> dict[str, dict[str, str]]:
+def page_facts(run: FinishedRun) -> dict[str, dict[str, str]]:
     """Facts about a run by their manifest names, in groups that the page folds."""
     manifest = run.manifest
     facts = {

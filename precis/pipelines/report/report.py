@@ -133,7 +133,7 @@ def report(**flags: Any) -> ReportResult:
             "flag_counts": run.manifest["quality_flags"],
             "accounts": facts.accounts(run),
             "dead_letters": facts.dead_letters(run),
-            "run_facts": facts.run_facts(run),
+            "run_facts": facts.page_facts(run),
         }
         page = render(sections, documents)
         with files.write_aside(options.page) as file:

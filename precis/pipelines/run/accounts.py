@@ -83,7 +83,7 @@ def check_file_counts(file_counts: FileCounts, *, what: str) -> None:
             )
 
 
-def sum_counts(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+def add_counts(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     """Adds up counts by name, sorted by name."""
     total: Counter[str] = Counter()
     for part in counts:

@@ -83,7 +83,7 @@ def local_bundle(name: str) -> str:
     """
     if not is_hub_name(name):
         return name
-    name = resolve(name)
+    name = resolve_model(name)
     folder = bundle_folder(name)
     if not is_imported(folder):
         command = [sys.executable, "-P", "-m", "precis", "import", name, "--quiet"]
@@ -97,7 +97,7 @@ def local_bundle(name: str) -> str:
     return folder
 
 
-def resolve(name: str) -> str:
+def resolve_model(name: str) -> str:
     """Adds to a model's name the commit that the hub gives, or its cache if the hub
     cannot be reached.
 
@@ -136,7 +136,7 @@ def download(name: str) -> str:
     with stage("download", note=name), _naming_refusals(name):
         folder = str(fetch(allow_patterns=[*importer.DESCRIPTION_FILES]))
         try:
-            read_tokenizer(folder, importer.read_settings(folder))
+            read_tokenizer(folder, importer.read_checkpoint_settings(folder))
             fetch(allow_patterns=importer.WEIGHTS_FILE)
             return str(fetch(allow_patterns=importer.weight_files(folder)))
         except PrecisError as error:

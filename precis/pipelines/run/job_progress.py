@@ -12,7 +12,7 @@ stay above them:
 
 Elsewhere a line or an object is written when a stage begins, every few seconds, and at
 its end. Between stages nothing is renewed, so that results can be printed to the same
-terminal. Lines and objects contain the same fields, from `measure`.
+terminal. Lines and objects contain the same fields, from `measure_stages`.
 """
 
 import contextlib
@@ -47,7 +47,7 @@ ENDED = (DONE, FAILED)
 _SECONDS = {LIVE: 0.25, PLAIN: 5.0, JSON: 1.0}
 
 
-def measure(
+def measure_stages(
     stage: Stage, counts: Counts, *, now: float, began: float, state: str = ""
 ) -> dict[str, Any]:
     """The state of a stage at one moment, with the fields of docs/RUNNING.md.
@@ -121,7 +121,7 @@ def share_done(state: Mapping[str, Any]) -> float | None:
     return min(state["documents"] / state["total"], 1.0) if state["total"] else None
 
 
-def words(state: Mapping[str, Any]) -> list[str]:
+def display_words(state: Mapping[str, Any]) -> list[str]:
     """The words after a stage's name in its line, the most important first."""
     share, rate, note = share_done(state), state["rate"], state["note"]
     is_ended = state["state"] in ENDED
@@ -169,7 +169,9 @@ def clock(seconds: float) -> str:
 def plain_line(state: Mapping[str, Any]) -> str:
     """Formats a state as a line for a log."""
     is_new = state["state"] == STARTING and state["seconds"] < 1
-    return "  ".join([state["stage"], *(["starting"] if is_new else words(state))])
+    return "  ".join(
+        [state["stage"], *(["starting"] if is_new else display_words(state))]
+    )
 
 
 def line_json(command: str, **fields: Any) -> str:
@@ -204,7 +206,9 @@ class _RunningGroup:
             before = counts[place]
             ended = max(before.ended, self._began)
             states.append(
-                measure(stages[place], before, now=ended, began=self._began, state=DONE)
+                measure_stages(
+                    stages[place], before, now=ended, began=self._began, state=DONE
+                )
             )
             self._began = ended
         self._place, current = last, stages[last]
@@ -216,7 +220,7 @@ class _RunningGroup:
         now, began = time.monotonic(), self._began
         return [
             *states,
-            measure(current, counts[last], now=now, began=began, state=state),
+            measure_stages(current, counts[last], now=now, began=began, state=state),
         ]
 
 
@@ -331,7 +335,7 @@ def _table(states: Sequence[Mapping[str, Any]]) -> Any:
         share = share_done(state)
         total = None if share is None else 1.0
         bar = ProgressBar(total=total, completed=share or 0, width=16)
-        table.add_row(Text(state["stage"]), bar, Text("  ".join(words(state))))
+        table.add_row(Text(state["stage"]), bar, Text("  ".join(display_words(state))))
     return table
 
 

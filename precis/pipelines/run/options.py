@@ -21,7 +21,7 @@ from precis.model.config import (
     NOTHING,
     OUTPUT,
     Options,
-    Writer,
+    WriterKind,
     as_given,
     flag,
     flag_info,
@@ -186,7 +186,7 @@ def _values(settings: Iterable[Any]) -> list[tuple[dataclasses.Field, Any]]:
 
 
 def result_settings(
-    settings: Iterable[Any], writer: Writer | None = None
+    settings: Iterable[Any], writer: WriterKind | None = None
 ) -> dict[str, Any]:
     """The settings that change a result, by name.
 
@@ -207,7 +207,7 @@ def result_settings(
     }
 
 
-def check_effects(settings: Iterable[Any], writer: Writer | None = None) -> None:
+def check_effects(settings: Iterable[Any], writer: WriterKind | None = None) -> None:
     """Refuses settings that have no effect in combination with the others.
 
     Args:

@@ -16,7 +16,7 @@ from precis.model.config import (
     PRECISIONS,
     SEARCH,
     Options,
-    Writer,
+    WriterKind,
     comma_list,
     flag,
     flag_info,
@@ -78,7 +78,7 @@ def decode_id(decoding: SearchConfig, precision: str, engine: str = TENSORFLOW) 
 
 
 # The writers that read whole articles.
-_OF_ARTICLES = tuple(writer for writer in Writer if writer != Writer.SUMMARIZER)
+_OF_ARTICLES = tuple(writer for writer in WriterKind if writer != WriterKind.SUMMARIZER)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -111,7 +111,7 @@ class SummarizeOptions(Options):
         "instruction for a language model of --bundle, for each document",
         metavar="TEXT",
         default_text="set by --form",
-        writers=(Writer.LANGUAGE_MODEL, Writer.ENDPOINT),
+        writers=(WriterKind.LANGUAGE_MODEL, WriterKind.ENDPOINT),
     )
     extractive: str = flag(
         "",
@@ -193,14 +193,14 @@ class SummarizeOptions(Options):
         6,
         "maximum number of sentences of an article that write=sentences rewrites",
         least=1,
-        writers=(Writer.SUMMARIZER,),
+        writers=(WriterKind.SUMMARIZER,),
     )
     requests: int = flag(
         16,
         "maximum number of parallel requests of each worker process to an endpoint",
         affects=NOTHING,
         least=1,
-        writers=(Writer.ENDPOINT,),
+        writers=(WriterKind.ENDPOINT,),
     )
     request_timeout: float = flag(
         120.0,
@@ -208,19 +208,19 @@ class SummarizeOptions(Options):
         metavar="SECONDS",
         affects=NOTHING,
         least=1,
-        writers=(Writer.ENDPOINT,),
+        writers=(WriterKind.ENDPOINT,),
     )
     request_json: str = flag(
         "",
         "extra parameters of each request to an endpoint, as JSON",
         metavar="JSON",
-        writers=(Writer.ENDPOINT,),
+        writers=(WriterKind.ENDPOINT,),
     )
     context_tokens: int = flag(
         4096,
         "context of the model of an endpoint: tokens that it reads and writes at most",
         least=1,
-        writers=(Writer.ENDPOINT,),
+        writers=(WriterKind.ENDPOINT,),
     )
     precision: str = flag(
         "float32",

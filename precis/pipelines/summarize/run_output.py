@@ -23,8 +23,8 @@ from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.engines.tasks import Step, TaskReport, receipt_path
 from precis.pipelines.run.accounts import (
     FileCounts,
+    add_counts,
     check_file_counts,
-    sum_counts,
     sum_file_counts,
     total_counts,
 )
@@ -243,7 +243,7 @@ def write_manifest(reports: Iterable[TaskReport], run: SummaryRun) -> None:
     )
 
     def sums(name: str) -> dict[str, int]:
-        return sum_counts(report.figures.get(name, {}) for report in reports)
+        return add_counts(report.figures.get(name, {}) for report in reports)
 
     sources = sum_file_counts(report.file_counts for report in reports)
     published = data_files(file for report in reports for file in report.files)
@@ -260,7 +260,7 @@ def write_manifest(reports: Iterable[TaskReport], run: SummaryRun) -> None:
     shares = [report.figures.get("share", 0) for report in reports]
     search = None
     if options.bundle:
-        search = describe(sum_counts([SearchCost().sums, sums("search")]))
+        search = describe(add_counts([SearchCost().sums, sums("search")]))
     manifest = {
         "kind": "summaries",
         "schema_version": SCHEMA_VERSION,
@@ -282,10 +282,10 @@ def write_manifest(reports: Iterable[TaskReport], run: SummaryRun) -> None:
         "counts": {
             **total_counts(sources),
             "truncated": 0,
-            **sum_counts(report.counts for report in reports),
+            **add_counts(report.counts for report in reports),
         },
         "sources": sources,
-        "failures": sum_counts(report.failures for report in reports),
+        "failures": add_counts(report.failures for report in reports),
         "provenance": run.provenance,
         "summary_methods": sums("summary_methods"),
         "quality_flags": sums("quality_flags"),

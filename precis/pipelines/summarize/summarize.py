@@ -172,7 +172,7 @@ def plan(
             groups=groups,
             earlier_groups=tuple(each for each in output_files if each.is_of_groups),
         )
-        run_steps(summary_run, tasks, beam_options, workers=workers.workers)
+        run_job_steps(summary_run, tasks, beam_options, workers=workers.workers)
 
     run_all = functools.partial(
         run_job,
@@ -260,7 +260,7 @@ class SummarizeWorker(TaskWorker):
         )
 
 
-def run_steps(
+def run_job_steps(
     run: SummaryRun,
     tasks: Sequence[Task],
     beam_options: PipelineOptions,

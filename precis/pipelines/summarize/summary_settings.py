@@ -31,7 +31,7 @@ from precis.model.bundle.network_bundle import (
     open_bundle,
 )
 from precis.model.bundle.summarizer_bundle import with_flags_of_bundle
-from precis.model.config import Writer, suggestion
+from precis.model.config import WriterKind, suggestion
 from precis.model.errors import PrecisError, UsageError
 from precis.model.extractive.config import NEURAL, ORACLE, SelectionConfig
 from precis.model.extractive.methods import METHODS
@@ -81,7 +81,7 @@ class SummarySettings(NamedTuple):
     decoding: SearchConfig
     model_ids: dict[str, str | None]
     clean: str
-    writer: Writer | None = None
+    writer: WriterKind | None = None
     reads_vectors: bool = False
 
     def __hash__(self) -> int:
@@ -110,7 +110,7 @@ class SummarySettings(NamedTuple):
     @property
     def is_instructed(self) -> bool:
         """Whether the writer is a language model, which follows an instruction."""
-        return self.writer in (Writer.LANGUAGE_MODEL, Writer.ENDPOINT)
+        return self.writer in (WriterKind.LANGUAGE_MODEL, WriterKind.ENDPOINT)
 
     @property
     def settings_id(self) -> str:
@@ -228,15 +228,17 @@ def summary_settings(
     return settings
 
 
-def writer_of(options: SummarizeOptions) -> Writer | None:
+def writer_of(options: SummarizeOptions) -> WriterKind | None:
     """The kind of writer of abstractive summaries, if any."""
     if not options.bundle or options.is_endpoint:
-        return Writer.ENDPOINT if options.bundle else None
+        return WriterKind.ENDPOINT if options.bundle else None
     if options.write == WRITE_SENTENCES:
-        return Writer.SUMMARIZER
+        return WriterKind.SUMMARIZER
     if "chat" in open_stored(options.bundle, ABSTRACTIVE).config:
-        return Writer.LANGUAGE_MODEL
-    return Writer.CTRANSLATE2 if options.engine == CTRANSLATE2 else Writer.NETWORK
+        return WriterKind.LANGUAGE_MODEL
+    return (
+        WriterKind.CTRANSLATE2 if options.engine == CTRANSLATE2 else WriterKind.NETWORK
+    )
 
 
 def check_methods(options: SummarizeOptions) -> None:

@@ -190,7 +190,7 @@ class WindowSummarizer:
     ) -> Iterator[tuple[Window, PendingWindow | None]]:
         """Starts the search of each window; yields the window and its search."""
         settings, models, bulk = self._settings, self._models, self._models.bulk
-        for cut in cut_windows(articles, settings.options.window_documents):
+        for cut in cut_article_windows(articles, settings.options.window_documents):
             rows = [SummaryRow(article, settings, models) for article in cut]
             window = Window(rows, position())
             if settings.options.write == WRITE_SENTENCES:
@@ -401,7 +401,9 @@ def open_models(settings: SummarySettings) -> Models:
     return Models(bulk, selector, keyphrases, checker)
 
 
-def cut_windows(articles: Iterable[Article], most: int) -> Iterator[list[Article]]:
+def cut_article_windows(
+    articles: Iterable[Article], most: int
+) -> Iterator[list[Article]]:
     """Cuts the articles of a task into windows of at most `most` documents.
 
     A window also ends when it reaches WINDOW_CHARACTERS.

@@ -30,7 +30,7 @@ from precis.model.text.document import Document
 from precis.pipelines.corpus.corpus import list_tasks, read_task
 from precis.pipelines.corpus.kept_fields import kept_columns, parse_kept_fields
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.corpus.records import check_fields, to_document
+from precis.pipelines.corpus.records import check_record_fields, to_document
 from precis.pipelines.corpus.task import (
     DeadLetter,
     Fields,
@@ -295,7 +295,7 @@ def _present_fields(
       UsageError: the rows lack a field.
     """
     names = named.article, *filter(None, named[1:4]), *kept
-    check_fields(types, names, "the PCollection")
+    check_record_fields(types, names, "the PCollection")
     defaults = zip(named[1:4], ("highlights", "id", "split"), strict=True)
     highlights, document_id, split = (
         name or (usual if usual in types else "") for name, usual in defaults

@@ -14,7 +14,7 @@ from support.summarize_runs import (
 
 from precis.model.errors import UsageError
 from precis.pipelines.summarize import window_summarizer
-from precis.pipelines.summarize.window_summarizer import cut_windows
+from precis.pipelines.summarize.window_summarizer import cut_article_windows
 
 LONG = {"article": " ".join(story(number)["article"] for number in range(4))}
 
@@ -57,7 +57,7 @@ def test_options_that_cannot_be_are_refused(flags, message):
 def test_a_window_of_long_documents_ends_early(monkeypatch):
     monkeypatch.setattr(window_summarizer, "WINDOW_CHARACTERS", 20)
     lines = [{"article": "a" * count} for count in (19, 1, 5, 5, 5, 30, 1)]
-    windows = cut_windows(articles_of(lines), 3)
+    windows = cut_article_windows(articles_of(lines), 3)
     sizes = [[len(article.body) for article in window] for window in windows]
     assert sizes == [[19, 1], [5, 5, 5], [30], [1]]
-    assert list(cut_windows([], 3)) == []
+    assert list(cut_article_windows([], 3)) == []

@@ -15,8 +15,8 @@ from precis.pipelines.command_line.commands import COMMANDS
 from precis.pipelines.command_line.parser import (
     Command,
     command_parser,
-    read_config,
-    read_words,
+    read_arguments,
+    read_config_file,
 )
 from precis.pipelines.run.options import (
     flag_fields,
@@ -65,7 +65,7 @@ PAINT = Command(
 
 
 def read(words: str, command: Command = PAINT):
-    return read_words("paint", command, words.split())
+    return read_arguments("paint", command, words.split())
 
 
 def test_flags_have_the_types_of_their_fields_and_only_those_that_are_given():
@@ -157,7 +157,7 @@ def test_a_keyword_that_cannot_be_is_refused(values, message):
 
 
 def config(path: Path, uses_beam: bool = True):
-    return read_config(str(path), "paint", PAINT._replace(uses_beam=uses_beam))
+    return read_config_file(str(path), "paint", PAINT._replace(uses_beam=uses_beam))
 
 
 def test_every_flag_but_the_output_is_recorded_and_read_back(tmp_path):

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from precis.model.config import SEARCH, Writer, flag_info
+from precis.model.config import SEARCH, WriterKind, flag_info
 from precis.model.errors import UsageError
 from precis.model.extractive.config import SelectionConfig
 from precis.model.quality.flags import FallbackConfig
@@ -123,16 +123,17 @@ def test_a_field_says_what_it_affects():
         "min_source_words",
     }
     added = {
-        writer: {*result_settings(whole, writer)} - {*of_extracts} for writer in Writer
+        writer: {*result_settings(whole, writer)} - {*of_extracts}
+        for writer in WriterKind
     }
-    assert added[Writer.NETWORK] - added[Writer.ENDPOINT] == {
+    assert added[WriterKind.NETWORK] - added[WriterKind.ENDPOINT] == {
         *(searched - {"max_summary_tokens"}),
         *("task_prefix", "write"),
     }
-    assert added[Writer.ENDPOINT] - added[Writer.NETWORK] == {
+    assert added[WriterKind.ENDPOINT] - added[WriterKind.NETWORK] == {
         *("instruction", "request_json", "context_tokens"),
     }
-    assert added[Writer.SUMMARIZER] - added[Writer.NETWORK] == {
+    assert added[WriterKind.SUMMARIZER] - added[WriterKind.NETWORK] == {
         *("written_sentences", "min_confidence"),
     }
 
@@ -143,14 +144,22 @@ def test_a_field_says_what_it_affects():
         (SearchConfig(beam_width=2), None, "`beam_width=2` has no effect without `bun"),
         (SummarizeOptions(output="o", engine="ctranslate2"), None, "`engine=ctransl"),
         (SummarizeOptions(output="o", task_prefix="a: "), None, "`task_prefix=a: ` ha"),
-        (SummarizeOptions(output="o", requests=3), Writer.NETWORK, "where a network w"),
+        (
+            SummarizeOptions(output="o", requests=3),
+            WriterKind.NETWORK,
+            "where a network w",
+        ),
         (
             SummarizeOptions(output="o", keyphrases=3),
             None,
             "^keyphrases=3 has no eff",
         ),
         (FallbackConfig(fallback="always"), None, "`fallback=always` has no effect wi"),
-        (FallbackConfig(min_confidence=0.5), Writer.NETWORK, "`min_confidence=0.5` ha"),
+        (
+            FallbackConfig(min_confidence=0.5),
+            WriterKind.NETWORK,
+            "`min_confidence=0.5` ha",
+        ),
         (GroupOptions(order_by="day"), None, "`order_by=day` has no effect without `g"),
     ],
 )

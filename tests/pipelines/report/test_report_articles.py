@@ -18,7 +18,7 @@ from precis.pipelines.report.articles import (
     articles_of_rows,
     find_articles,
 )
-from precis.pipelines.report.facts import run_facts
+from precis.pipelines.report.facts import page_facts
 from precis.pipelines.summarize.summarize import summarize
 from precis.pipelines.tables.finished_run import corpus_of_run, open_run
 
@@ -38,7 +38,7 @@ def stories(count):
 def test_the_page_has_every_flag_of_the_run(tmp_path):
     corpus = write_jsonl(tmp_path / "news.jsonl", stories(1))
     summarize(corpus=corpus, output=tmp_path / "run", flat=True, sentences=2)
-    flags = run_facts(open_run(f"{tmp_path}/run"))["Every flag of the run"]
+    flags = page_facts(open_run(f"{tmp_path}/run"))["Every flag of the run"]
     shown = [flags[name] for name in ("flat", "deduplicate", "sentences", "task_bytes")]
     assert shown == ["yes", "no", "2", "16,777,216"]
 

@@ -9,7 +9,7 @@ import pytest
 
 from precis.model.text.article import Article
 from precis.pipelines.report import documents, rows
-from precis.pipelines.report.documents import ReportedDocument, Span, cut, find_terms
+from precis.pipelines.report.documents import ReportedDocument, Span, cut, find_marks
 from precis.pipelines.run.key_tables import open_database
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA
 
@@ -63,7 +63,7 @@ def test_a_text_is_cut_where_spans_begin_and_end():
     ],
 )
 def test_terms_are_found_as_the_text_writes_them(text, term, found):
-    spans = find_terms(text, [term], "u:number")
+    spans = find_marks(text, [term], "u:number")
     assert [text[span.start : span.end] for span in spans] == [found] * bool(found)
 
 

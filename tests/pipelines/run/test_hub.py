@@ -23,7 +23,7 @@ from precis.pipelines.run.hub import (
     download,
     hub_name,
     local_bundle,
-    resolve,
+    resolve_model,
 )
 
 TINY = "hf://acme/tiny"
@@ -117,7 +117,7 @@ def test_a_job_says_what_its_import_says(hub: SmallHub):
         local_bundle("hf://acme/led")
     with pytest.raises(JobError, match="acme--cut.*model.safetensors: damaged .*again"):
         local_bundle("hf://acme/cut")
-    assert not Path(bundle_folder(resolve("hf://acme/cut"))).exists()
+    assert not Path(bundle_folder(resolve_model("hf://acme/cut"))).exists()
 
 
 @pytest.mark.slow
@@ -138,7 +138,7 @@ def test_a_name_is_its_bundle(hub: SmallHub, tmp_path, monkeypatch, capsys):
         "model.safetensors",
     }
     commit = hub.refs["acme/tiny"]["main"]
-    name = resolve(TINY)
+    name = resolve_model(TINY)
     assert by_name["provenance"]["flags"]["bundle"] == f"{TINY}@{commit}" == name
     cached = bundle_folder(name)
     assert hub_name(cached) == name and hub_name("a/b") == "a/b"
@@ -179,7 +179,7 @@ def test_a_revision_is_imported_by_hand(hub: SmallHub, tmp_path):
 
 @pytest.mark.slow
 def test_imports_that_are_killed_or_meet_leave_a_whole_bundle(hub: SmallHub):
-    name = resolve(f"{TINY}@refs/pr/2")
+    name = resolve_model(f"{TINY}@refs/pr/2")
     download(name)
     folder = bundle_folder(name)
     shutil.rmtree(folder, ignore_errors=True)

@@ -16,7 +16,7 @@ from precis.pipelines.run.job_progress import (
     FAILED,
     complain,
     current_display,
-    measure,
+    measure_stages,
     plain_line,
     shown,
     steady_rate,
@@ -110,7 +110,7 @@ EARLIER = {"earlier_documents": 4_000, "size": 20}
     ],
 )
 def test_the_line_of_a_stage(stage, counts, state, line):
-    measured = measure(stage, counts, now=114.4, began=100.0, state=state)
+    measured = measure_stages(stage, counts, now=114.4, began=100.0, state=state)
     assert plain_line(measured) == line
 
 

@@ -19,7 +19,7 @@ from support.summarize_runs import (
 )
 
 from precis.model import files
-from precis.model.config import Writer
+from precis.model.config import WriterKind
 from precis.model.errors import DataError, UsageError
 from precis.model.inference.passages import BEST_SENTENCES, EncodedDocument
 from precis.model.inference.selector_bundle import load_selector
@@ -171,7 +171,7 @@ def test_an_instruction_is_refused_where_no_model_reads_it(bundle):
     ):
         with pytest.raises(UsageError, match=message + place):
             settings_of(instruction="Be brief.", **flags)
-    told = settings_of(max_words=9)._replace(writer=Writer.LANGUAGE_MODEL).described
+    told = settings_of(max_words=9)._replace(writer=WriterKind.LANGUAGE_MODEL).described
     assert told["instruction"].startswith("Summarize the following document in two")
     assert told["instruction"].endswith(" alone. Write at most 9 words.")
 

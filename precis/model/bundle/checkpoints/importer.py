@@ -102,7 +102,7 @@ class Checkpoint(NamedTuple):
     task_prefix: str = ""
 
 
-def read_settings(folder: str) -> dict[str, Any]:
+def read_checkpoint_settings(folder: str) -> dict[str, Any]:
     """Reads the config.json of a checkpoint.
 
     Raises:
@@ -151,7 +151,7 @@ def load_checkpoint(
       DataError: a file is damaged, a tensor is missing, unexpected or has another
           shape, or a setting is not supported.
     """
-    settings = read_settings(folder)
+    settings = read_checkpoint_settings(folder)
     checker = read_checker(settings)
     family = ROBERTA_CHECKER if checker else FAMILIES[settings["model_type"]]
     is_writer = bool(family.class_name)
