@@ -119,8 +119,8 @@ def test_a_damaged_checkpoint_is_named_and_passed_over(tmp_path, capsys, file, d
     assert values_of(training) == values_of(make_training(tmp_path, 3))
     # The lines of steps that are made again are left out.
     assert training.reports == [{"step": step} for step in range(1, 4)]
-    said = f"the checkpoint {path.parent} is damaged; continuing from .* before"
-    assert capsys.readouterr().err.splitlines() == [said]
+    said = "is damaged; continuing from the checkpoint before"
+    assert capsys.readouterr().err == f"the checkpoint {path.parent} {said}\n"
     (path.parents[1] / "step-00000003/state.safetensors").write_bytes(b"")
     assert is_untouched(restored(tmp_path), tmp_path)
 

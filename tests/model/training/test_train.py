@@ -346,7 +346,7 @@ def test_the_time_that_is_left_is_told_once_after_the_first_steps(
     with pytest.raises(DataError, match="not finite at step 45"):
         run_steps(training)
     assert re.match(line, said := capsys.readouterr().err.strip()), said
-    assert said.endswith("or a smaller network") == (steps == 30_000_030)
+    assert said.endswith("to shorten it") == (steps == 30_000_030)
 
 
 def test_references_in_other_alphabets_choose_a_step_by_its_loss(

@@ -122,7 +122,7 @@ def test_a_run_is_repeated_from_its_manifest(workplace, capsys):
     assert precis("summarize", config=manifest, output="again", sentences=3) == 2
     assert capsys.readouterr().err == (
         "precis summarize: again holds a finished result with other settings: "
-        "--sentences 1 there and 3 here; name another --output, or remove that folder\n"
+        "--sentences 1 there, 3 here; name another --output, or remove that folder\n"
     )
 
 

@@ -227,12 +227,12 @@ def differences(present: dict, labels: Sequence[tuple[str, str]] = ()) -> str:
 
 def test_differences_are_named_with_both_values():
     assert differences({"width": 4, "names": ("a",), "sha": "00"}) == ""
-    assert differences({"width": 2}) == "width is 4 there and 2 here"
+    assert differences({"width": 2}) == "width is 4 there, 2 here"
     assert differences({"sha": "11"}, [("sha", "the files")]) == "the files differ"
     width = dataclasses.fields(Wall)[0]
     for value, text in (
         (4, ""),
-        (3, "`bricks=4` there and 3 here"),
+        (3, "`bricks=4` there, 3 here"),
         (0, "`bricks=4` there, not given here"),
     ):
         found = describe_differences({"b": 4}, {"b": value}, fields={"b": width})
@@ -240,7 +240,7 @@ def test_differences_are_named_with_both_values():
     found = describe_differences({"b": 0}, {"b": 5}, fields={"b": width})
     assert found == "`bricks=5` here, not given there"
     many = differences({str(number): number for number in range(7)})
-    assert many.endswith("3 is None there and 3 here; 3 more settings differ")
+    assert many.endswith("3 is None there, 3 here; 3 more settings differ")
 
 
 def test_the_pages_have_the_defaults():

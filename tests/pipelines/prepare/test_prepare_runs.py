@@ -66,7 +66,7 @@ def test_a_finished_job_is_left_alone(prepared_records, prepare_flags, capsys):
     assert f"written {FATES.count('written')}" in printed.out
     assert f"{prepared_records} is already finished; nothing was done" in printed.err
     for changes, message in (
-        ({"max_source_tokens": 41}, "`max_source_tokens=40` there and 41 here"),
+        ({"max_source_tokens": 41}, "`max_source_tokens=40` there, 41 here"),
         ({"seed": 3}, "seed=3 here, not given there"),
         ({"target": "headline"}, "`target=headline` here, not given there"),
         ({"tokenizer": prepared_records}, "the pieces of `tokenizer=`"),

@@ -133,7 +133,7 @@ def test_a_network_is_converted_once_or_where_nothing_can_be_written_for_a_while
     [
         ({"supported": "numbers"}, "does not support `supported=`; leave one of"),
         ({"common_pieces": 9}, "does not support common_pieces"),
-        ({"repetition_penalty": 1.2}, "with a repetition_penalty of log_probs"),
+        ({"repetition_penalty": 1.2}, "support a repetition_penalty of log_probs"),
         ({"precision": "mixed_bfloat16"}, "ctranslate2 has no --precision mixed_bfl"),
         ({"write": "sentences"}, "not give the probability of each .* leave --eng"),
         ({"engine": "tensorflow", "precision": "int8"}, "tensorflow has no --precis"),
@@ -150,7 +150,7 @@ def test_what_ctranslate2_does_not_do_is_refused(flags, message, bundle):
 
 def test_networks_of_other_families_are_refused(tmp_path):
     for changes, words in (
-        ({"pointer": True}, "writes: .* pointer is True here and False there; leave"),
+        ({"pointer": True}, "writes: .* pointer is True here, but False there; leave"),
         ({"positions": "rotary"}, "positions is rotary here"),
     ):
         folder = save_layout(tmp_path / str(len(words)), "bart", **changes)

@@ -73,7 +73,7 @@ def test_a_long_article_is_read_in_passages_that_end_in_the_instruction(bundle):
 
 def test_what_a_language_model_is_not_for(bundle, tmp_path):
     with pytest.raises(
-        UsageError, match=r"takes \d+ tokens .* reads 80; shorten it, o"
+        UsageError, match=r"takes \d+ tokens .* of the 80 .*; shorten it, o"
     ):
         precis.summarize_text(ARTICLE, bundle=bundle, instruction="Say it. " * 15)
     (tmp_path / "text").write_text(ARTICLE)
@@ -114,12 +114,12 @@ ROPE = "rope_parameters"
         (
             LLAMA,
             {ROPE: {"rope_type": "yarn"}},
-            "rope_type is 'yarn', and only 'default'",
+            "rope_type is 'yarn', but precis supports only 'default'",
         ),
         (
             LLAMA,
             {"rope_scaling": {"type": "linear"}},
-            "rope_type is 'linear', and only",
+            "rope_type is 'linear', but precis supports only",
         ),
         (
             LLAMA,
@@ -139,7 +139,7 @@ ROPE = "rope_parameters"
         (
             QWEN3,
             {"layer_types": ["sliding_attention"]},
-            "only 'full_attention' is comp",
+            "supports only 'full_attention'",
         ),
     ],
 )
