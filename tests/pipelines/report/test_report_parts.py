@@ -94,7 +94,7 @@ def test_the_end_of_a_very_long_source_is_left_out():
     row = {"extractive": [], "abstractive": None}
     found = document(row, Article.from_text("x" * length)).source()
     assert len(found["pieces"][0][0]) == documents.MOST_CHARACTERS
-    assert found["note"] == "the first 60,000 of 60,007 characters are shown"
+    assert found["note"] == "only the first 60,000 of 60,007 characters are shown"
 
 
 def judge(tables, count, value=rows.LOG_PROB, scores=()):

@@ -150,7 +150,7 @@ def test_what_ctranslate2_does_not_do_is_refused(flags, message, bundle):
 
 def test_networks_of_other_families_are_refused(tmp_path):
     for changes, words in (
-        ({"pointer": True}, "writes: .* pointer is True here, but False there; leave"),
+        ({"pointer": True}, "write: .* pointer is True here, but False there; leave"),
         ({"positions": "rotary"}, "positions is rotary here"),
     ):
         folder = save_layout(tmp_path / str(len(words)), "bart", **changes)

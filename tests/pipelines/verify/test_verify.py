@@ -209,7 +209,7 @@ OTHER_CHECKSUM = (
         ("manifest.json", lambda old: old.replace(b"1", b"2", 1), OTHER_CHECKSUM),
         ("manifest.json", lambda old: b"{", "manifest.json: damaged (not JSON: Expec"),
         ("manifest.json", lambda old: b"[" * 100_000, "manifest.json: damaged (not JS"),
-        ("manifest.json", lambda old: b"{}", "manifest.json: its schema_version is N"),
+        ("manifest.json", lambda old: b"{}", "manifest.json: schema_version is N"),
     ],
 )
 def test_no_command_believes_a_damaged_run(run, name, change, line, corpus, tmp_path):
@@ -261,10 +261,10 @@ def _set(*keys, value):
         ("run", _set("schema_version", value=2), "schema_version is 2, but this "),
         ("run", _set("run_id", value=5), "run_id does not match the fing"),
         ("run", _set("settings", value={}), "settings_id does not match the set"),
-        ("records", _set("format_version", value=7), "its format_version is 7, and t"),
+        ("records", _set("format_version", value=7), "format_version is 7, but t"),
         ("records", _set("splits", value={"a": 1}), "damaged ("),
         ("records", lambda c: c.pop("seed"), "damaged ("),
-        ("records", _set("counts", "written", value=1), "counts.written is 1, and th"),
+        ("records", _set("counts", "written", value=1), "counts.written is 1, but th"),
     ],
 )
 def test_an_edited_value_of_a_description_is_named(copy, kind, change, line):
@@ -474,7 +474,7 @@ def _removed(name):
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        (_replaced("manifest.json", 'l_id": "', 'l_id": "0'), "manifest.json: its mod"),
+        (_replaced("manifest.json", 'l_id": "', 'l_id": "0'), "manifest.json: mod"),
         (
             _replaced("manifest.json", '"format_version": 1', '"format_version": 7'),
             "manifest.json: this precis cannot read it",

@@ -69,7 +69,7 @@ def test_a_damaged_or_missing_file_is_named_once(run):
             {"members": 8},
             [
                 "manifest.json: members of groups: 9, but the files have 8",
-                "PART, row 1: members is 2, and so many documents have a row: 3",
+                "PART, row 1: members is 2, but the documents with a row are 3",
             ],
         ),
         (
@@ -99,7 +99,7 @@ def test_a_damaged_or_missing_file_is_named_once(run):
         (
             lambda rows: rows[2].update(summary=rows[2]["summary"] + "\nMore."),
             {},
-            ["PART, row 2: its summary has not one line for each sentence"],
+            ["PART, row 2: its summary does not have one line per sentence"],
         ),
         (
             lambda rows: rows[1].update(run_id="0" * 16),
