@@ -393,7 +393,7 @@ def test_documents_with_no_row_or_letter_or_with_two_are_named(run, corpus):
     change_rows(run, with_value("source_position", 1, places[0]))
     lines = findings(run, corpus=corpus)
     assert f"{source}, {places[0]}: {SEVERAL}" in lines
-    assert f"{source}, {places[1]}: has neither a row nor a dead letter" in lines
+    assert f"{source}, {places[1]}: the record has no row or dead letter" in lines
     change_rows(run, with_value("source_position", 1, "byte 1"))
     assert f"{source}, byte 1: {NO_RECORD}" in findings(run, corpus=corpus)
 
@@ -404,12 +404,15 @@ def test_documents_with_no_row_or_letter_or_with_two_are_named(run, corpus):
     _, (lost, twice, *_) = change_dead_letters(run, change)
     change_rows(run, with_value("source_position", 1, lost["source_position"]))
     lines = findings(run, corpus=corpus)
-    assert f"{source}, {lost['source_position']}: cannot be used and has a row" in lines
+    assert (
+        f"{source}, {lost['source_position']}: the record is unusable but has a row"
+        in lines
+    )
     assert f"{source}, byte 2: {NO_RECORD}" in lines
     for place in (places[2], twice["source_position"]):
         assert f"{source}, {place}: {SEVERAL}" in lines
     change_rows(run, with_value("source_position", 1, "byte 1"))
-    line = f"{lost['source_position']}: has neither a row nor a dead letter"
+    line = f"{lost['source_position']}: the record has no row or dead letter"
     assert f"{source}, {line}" in findings(run, corpus=corpus)
 
 

@@ -166,9 +166,19 @@ NO_ROWS = "has no rows, so the columns of the table are unknown"
         (row, {**COPY, "location": "gs://b/r"}, UsageError, "from a --location"),
         (row, {**COPY, "copy_rows": "gs://b"}, UsageError, "psql cannot read it"),
         (row, {**COPY, "copy_rows": "a\nb"}, UsageError, "psql cannot read it"),
-        (row, {"for_": "bigquery"}, UsageError, "not read .*; give --location gs://B"),
-        (row, {"for_": "databricks"}, UsageError, "not read .* as in /Volumes/news/"),
-        (row, STAGE, UsageError, "snowflake does not read gs://b; .*@STAGE/"),
+        (
+            row,
+            {"for_": "bigquery"},
+            UsageError,
+            "cannot read .*; give --location gs://B",
+        ),
+        (
+            row,
+            {"for_": "databricks"},
+            UsageError,
+            "cannot read .* as in /Volumes/news/",
+        ),
+        (row, STAGE, UsageError, "snowflake cannot read gs://b; .*@STAGE/"),
     ],
 )
 def test_what_cannot_be_loaded_is_refused(tmp_path, make, flags, error, message):

@@ -207,7 +207,7 @@ def test_an_empty_text_in_a_column_of_partitions_is_refused(
         parts = {"part-0.parquet": rows}
     run = write_run(tmp_path / "b", parts)
     with pytest.raises(
-        DataError, match="run: 'split' is empty in a row, but a partition"
+        DataError, match="table: 'split' is empty in a row, but a partition"
     ):
         load_run(run, address)
 
