@@ -118,6 +118,7 @@ def test_flags_are_counted_alike_everywhere(folder, page):
     assert flags == {**flagged, HOSTILE: ["barely_shorter", "markup_source"]}
     text = Elements(page).text()
     assert "Flagged 4.9 % summaries with a quality flag: 3" in text
+    assert "Unsupported facts 0.0 % summaries with a number, date or name" in text
     assert re.search(r"short_source 1 \(1.6 %\)", text)
 
 

@@ -26,7 +26,7 @@ DESCRIPTIONS = {"run": "manifest.json", "records": "dataset.json"}
 CHANGED = "its checksum differs from the checksum in"
 FOREIGN = "is not part of the result"
 NO_RECORD = "the corpus has no record at this place"
-SEVERAL = "has more than one row or dead letter"
+SEVERAL = "the record has more than one row or dead letter"
 
 
 @pytest.fixture
