@@ -99,7 +99,7 @@ def test_a_frame_without_rows():
             {},
             "already has a column 'language'; rename it",
         ),
-        (pa.table({"body": ["a"]}), {"output": "o"}, "takes no output"),
+        (pa.table({"body": ["a"]}), {"output": "o"}, "does not take output"),
         (pa.table({"body": ["a"]}), {"bundle": "b"}, "b: not a complete bundle"),
     ],
 )
