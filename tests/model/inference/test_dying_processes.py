@@ -152,7 +152,7 @@ def test_what_died_is_tried_again_while_nothing_else_runs(monkeypatch):
     """Three threads call; the process of the second dies at first."""
     events = []
     first_may_end, again_may_end = threading.Event(), threading.Event()
-    processes = ProcessPool(3, lambda: None, imports="precis.model.errors")
+    processes = ProcessPool(3, int, imports="precis.model.errors")
     monkeypatch.setattr(processes, "_do", lambda function: function())
 
     def work(name, may_end):
