@@ -267,7 +267,7 @@ def describe_differences(
 ) -> str:
     """Lists the settings in which a job differs from an earlier one.
 
-        beam_width is 4 there and 2 here; the files of the corpus differ
+        beam_width is 4 there, 2 here; the files of the corpus differ
         `beam_width=4` there and not here
 
     Args:
