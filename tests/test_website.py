@@ -46,7 +46,7 @@ def test_a_value_and_a_default_are_written_as_the_help_has_them(pages):
     assert "1 is greedy search. **Default:** 4\n" in page
     assert "`--fallback none|extractive|always`{ #fallback }" in page
     assert "`--[no-]flat`{ #flat }" in page
-    assert "by [`--extractive_bundle`](#extractive_bundle); oracle" in page
+    assert "with [`--extractive_bundle`](#extractive_bundle); oracle" in page
     assert "`--for bigquery|" in pages["commands/loaders.md"]
     assert "See also [Corpora](../CORPORA.md), [Runs and warehouses]" in page
     assert "| [`precis verify`](verify.md) | Check that a result" in pages[INDEX]

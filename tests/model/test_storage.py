@@ -104,7 +104,7 @@ def test_an_object_that_shrinks_while_it_is_read_is_an_error(store):
     files.write_bytes("memory://b/a", b"x" * 10)
     opened = files.open_read("memory://b/a")
     files.write_bytes("memory://b/a", b"x")
-    with pytest.raises(OSError, match="1 bytes came of 10; it was replaced"):
+    with pytest.raises(OSError, match="1 bytes arrived of 10; it was replaced"):
         opened.read()
 
 

@@ -74,7 +74,7 @@ def _not_of_times(flag: str, name: str, kind: "pa.DataType", kinds: str) -> Usag
     way_out = f"--keep_fields {name}:timestamp reads it as a time"
     if name in OF_A_ROW:
         way_out = "name a field of the corpus"
-    return UsageError(f"{flag}: the field is {kind}, not {kinds}; {way_out}")
+    return UsageError(f"{flag}: the field is {kind}, not a {kinds}; {way_out}")
 
 
 def parse_group_field(text: str) -> GroupField:

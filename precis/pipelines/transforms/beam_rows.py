@@ -231,8 +231,9 @@ def _refuse(letter: DeadLetter) -> None:
     Raises:
       DataError: always, with the reason of the letter.
     """
+    place = f"{letter.source_file} {letter.source_position}".strip()
     raise DataError(
         f"{letter.stage}/{letter.reason}: {letter.detail} (document "
-        f"{letter.document_id}, {letter.source_file} {letter.source_position}); set "
-        "error_handling: {output: NAME} to collect such records"
+        f"{letter.document_id}{place and f', {place}'}); set error_handling: {{output: "
+        "NAME} to collect such records"
     )

@@ -144,7 +144,7 @@ def test_what_cannot_be_imported_writes_nothing(checkpoint, tmp_path):
     folder, output = tmp_path / "c", tmp_path / "b"
     lacking = {name: each for name, each in tensors().items() if "fc1.b" not in name}
     write_checkpoint(folder, lacking)
-    no_tokenizer = r"c: there is there is no tokenizer.json; .*save_pretrained\("
+    no_tokenizer = r"c: there is no tokenizer.json; .*save_pretrained\("
     with pytest.raises(UsageError, match=no_tokenizer):
         import_checkpoint(checkpoint=folder, output=output)
     write_tokenizer(folder)

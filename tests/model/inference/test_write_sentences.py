@@ -79,6 +79,6 @@ def test_sentences_need_both_bundles_and_the_importance_of_words(selector_bundle
         with pytest.raises(UsageError, match=message):
             check_writing(options, SearchConfig())
     options = SummarizeOptions(output="o", write="sentences")
-    with pytest.raises(UsageError, match="--n_best 2: write=sentences puts one"):
+    with pytest.raises(UsageError, match="--n_best 2: write=sentences makes one"):
         check_writing(options, SearchConfig(n_best=2))
     check_writing(SummarizeOptions(output="o"), SearchConfig(n_best=2))

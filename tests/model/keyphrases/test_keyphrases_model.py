@@ -197,7 +197,7 @@ def test_edited_files_are_refused(name, changes, message, bundle):
 
 def test_weights_that_are_not_finite_are_not_saved(model, tmp_path):
     weights = {**model.weights, "bias": float("inf")}
-    with pytest.raises(DataError, match="tensor bias holds infinity; no bundle is"):
+    with pytest.raises(DataError, match="tensor bias holds infinity; the bundle is"):
         dataclasses.replace(model, weights=weights).save(str(tmp_path / "out"))
     assert list(tmp_path.iterdir()) == []
 

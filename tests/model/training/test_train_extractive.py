@@ -330,7 +330,7 @@ def test_a_training_with_other_settings_does_not_go_on(
     output = shutil.copytree(undisturbed, tmp_path / "o")
     for changes in ({"epochs": 4}, {"learning_rate": 0.1}, {"encoder": ""}):
         training = selector_settings(**{"encoder": encoder, **changes})
-        match = f"other settings: .*{[*changes][0]} is .* here; take .*, or remove that"
+        match = f"other settings: .*{[*changes][0]} is .* here; use .*, or remove that"
         with pytest.raises(UsageError, match=match):
             train_selector(records, output, training=training)
 

@@ -149,5 +149,5 @@ def test_a_pipeline_that_does_not_end_in_done_has_failed(state):
     ended = SimpleNamespace(wait_until_finish=lambda: state)
     options = PipelineOptions([])
     pipeline = SimpleNamespace(runner=None, options=options, run=lambda: ended)
-    with pytest.raises(JobError, match=f"the pipeline ended {state} and not DONE"):
+    with pytest.raises(JobError, match=f"the pipeline ended as {state}, not DONE"):
         run_pipeline(pipeline, [Stage(name="job")])

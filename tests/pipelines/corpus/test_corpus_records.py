@@ -146,7 +146,7 @@ def test_field_names_are_mapped_and_checked(tmp_path, name, position):
     assert read_corpus(corpus, **names)[1][-1:] == [
         Document("k", "dev", "B", "A", {}, f"{tmp_path}/{file}", position)
     ]
-    message = "has no field 'article', it has 'body', 'abstract', 'key', 'part' "
+    message = "has no field 'article', it has 'body', 'abstract', 'key', 'part'; n"
     with pytest.raises(UsageError, match=message):
         read_corpus(corpus)
     message = "no field 'abstracts', .*did you mean abstract"

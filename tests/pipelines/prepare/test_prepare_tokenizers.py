@@ -115,7 +115,7 @@ def test_records_a_bundle_and_the_folder_itself_name_a_tokenizer(
 
 
 NO_TOKENIZER = r"--\w+ .*/t holds no tokenizer \(no tokenizer.json\)"
-OTHER_KIND = "t/tokenizer.json: kind is None and must be 'wordpiece-visible-space'; use"
+OTHER_KIND = "t/tokenizer.json: kind is None, but must be 'wordpiece-visible-space'; u"
 
 
 @pytest.mark.parametrize("flag", ["tokenizer", "source_tokenizer"])

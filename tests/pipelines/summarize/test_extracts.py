@@ -102,7 +102,7 @@ def test_the_oracle_follows_the_reference_and_chooses_nothing_without_one():
         ),
         (
             {"extractive": "neural", "extractive_bundle": "builtin:news-fr"},
-            "builtin:news-fr: no such .* known is builtin:news-en",
+            "builtin:news-fr: .* no such bundle; use builtin:news-en",
         ),
         (
             {"extractive": "oracle,lead"},

@@ -322,7 +322,9 @@ def test_sentences_stand_in_the_order_of_a_field(tmp_path):
 
 def test_times_of_a_day_order_no_groups():
     schema = pa.schema({"hour": pa.time32("s")})
-    message = r"--order_by hour: the field is time32\[s\], no date, timestamp or whole"
+    message = (
+        r"--order_by hour: the field is time32\[s\], not a date, timestamp or whole"
+    )
     with pytest.raises(UsageError, match=message):
         GroupField("hour").check(schema, "hour")
 
@@ -332,8 +334,8 @@ def test_times_of_a_day_order_no_groups():
     [
         (
             {"group_by": "n", "order_by": "topic"},
-            "--order_by topic: the field is string, no date, timestamp or whole number;"
-            " --keep_fields topic:timestamp reads it as a time",
+            "--order_by topic: the field is string, not a date, timestamp or whole "
+            "number; --keep_fields topic:timestamp reads it as a time",
         ),
         ({"group_by": "n", "order_by": "language"}, "number; name a field of the"),
         ({"group_by": "n", "order_by": "wen"}, "no field 'wen', it has .* when"),
@@ -341,13 +343,13 @@ def test_times_of_a_day_order_no_groups():
         ({"group_by": "topik"}, "no field 'topik', it has .*; did you mean topic"),
         (
             {"group_by": "day(topic)"},
-            "is string, no date or timestamp; --keep_fields to",
+            "is string, not a date or timestamp; --keep_fields",
         ),
         (
             {"group_by": "n", "keep_fields": "n:double"},
             "the field is double, and fractions cannot be grouped; name a field",
         ),
-        ({"group_by": "day(split)"}, "not date or timestamp; name a field of the co"),
+        ({"group_by": "day(split)"}, "not a date or timestamp; name a field of the co"),
         (
             {"group_by": "day()"},
             r"--group_by day\(\): groups have exactly one field; n",
@@ -375,7 +377,7 @@ def test_what_makes_no_groups_is_refused(whole, tmp_path, flags, message):
 def test_members_that_are_not_the_documents_are_a_defect(whole):
     folder, _ = whole
     with pytest.raises(
-        JobError, match="the groups have 0 members, and 3 documents have"
+        JobError, match="the groups have 0 members, but 3 documents have"
     ):
         describe_groups([], None, documents=3)
 

@@ -101,7 +101,7 @@ def test_a_prompt_and_what_is_written_fit_the_positions(tmp_path):
         (tmp_path / f"{name}.json").write_text(json.dumps(content))
     config = load_checkpoint(str(tmp_path), max_source_tokens=80).network.config
     assert (config.max_source_tokens, config.max_target_tokens) == (80, 80)
-    with pytest.raises(UsageError, match="is 81, and .* has 80 positions for a sou"):
+    with pytest.raises(UsageError, match="is 81, but .* has only 80 positions for a"):
         load_checkpoint(str(tmp_path), max_source_tokens=81)
 
 

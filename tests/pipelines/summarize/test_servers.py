@@ -74,7 +74,7 @@ def test_the_same_command_asks_again_what_a_server_did_not_answer(run):
 def test_a_prompt_above_the_context_of_a_server_is_cut_again(run):
     server = ChatServer({}, tokens=tokens, context=700)
     rows, said = run(server, [9, 300, 300, 9], long_documents="chunk_merge")
-    assert "; give its context as --context_tokens" in said
+    assert "; set --context_tokens to" in said
     assert [row["chunks"] for row in rows] == [1, 5, 5, 1]
     assert not any(row["truncated"] for row in rows)
     assert {row["seen_ratio"] for row in rows} == {1.0}

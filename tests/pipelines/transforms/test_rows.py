@@ -186,7 +186,9 @@ def test_a_row_without_a_text_has_an_output_of_its_own_or_fails_the_pipeline():
         assert_that(errors, equal_to(expected), label="errors")
     p = pipeline()
     _ = p | beam.Create(ITEMS).with_output_types(Item) | SummarizeDocuments(**FIELDS)
-    with pytest.raises(Exception, match=rf"{detail} \(document u2.*{{output: NAME}} g"):
+    with pytest.raises(
+        Exception, match=rf"{detail} \(document u2\); set .*{{output: NAME}} to"
+    ):
         p.run()
 
 

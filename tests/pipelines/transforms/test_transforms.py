@@ -152,11 +152,11 @@ def test_elements_that_are_no_documents_are_an_error_of_the_pipeline():
     [
         ({"beamwidth": 3}, "unknown option 'beamwidth'; did you mean beam_width"),
         ({"corpus": "sample:"}, "unknown option 'corpus'"),
-        ({"output": "out"}, "takes no output; WriteSummaries writes its rows"),
+        ({"output": "out"}, "does not take output; use WriteSummaries to write"),
         ({"extractive": "best"}, "--extractive: unknown method 'best'"),
         ({"bundle": "no"}, "no: not a complete bundle"),
         ({"beam_width": 0}, "`beam_width=`"),
-        ({"clean": "raw"}, "clean is one of standard, none, not 'raw'"),
+        ({"clean": "raw"}, "clean must be one of standard, none, not 'raw'"),
     ],
 )
 def test_options_are_checked_when_the_pipeline_is_built(options, message):
