@@ -1,6 +1,6 @@
 """Reads the attention weights of a network while it writes a summary, and draws them: a
-heat map for each head, or for their mean. Rows are the tokens that attend, columns the
-tokens that they attend to.
+heat map for each head, or for their mean. A row is a token that is written or, in the
+encoder, read; columns are the tokens that are attended to.
 
 A few weights are much larger than the rest, so the colours follow a power of the
 weights.
@@ -26,12 +26,12 @@ _POWER = 0.6
 
 
 class HeadWeights(NamedTuple):
-    """The weights of one attention block, with a row for each token that attends.
+    """The weights of one attention block, with a row for each place that attends.
 
     Attributes:
       weights: float32 [H, T, S]; each row sums to one.
-      rows: the T tokens that attend.
-      columns: the S tokens that they attend to.
+      rows: the T tokens of the rows: those written next or, in the encoder, read.
+      columns: the S tokens that are attended to.
       source_tokens: the number of tokens of the whole article.
       read_tokens: the number of tokens of the article that the network has read.
     """
@@ -48,8 +48,8 @@ def read_attention(
 ) -> HeadWeights:
     """Reads the weights of one attention block while a given summary is written.
 
-    The network reads the summary one token behind, so a row of the weights belongs to
-    the token that is written next:
+    The network reads the summary one token behind. So a row belongs to the token that
+    is written next, except in the encoder:
 
         input      [START]  ▁Rain  ▁fell
         written    ▁Rain    ▁fell  [END]

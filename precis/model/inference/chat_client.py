@@ -311,9 +311,8 @@ def _read_answer(content: bytearray, seconds: float) -> Answer | Failure:
         if not isinstance(text, str):  # A list of parts: text and other kinds.
             text = "".join(part.get("text", "") for part in text)
     except (ValueError, TypeError, LookupError, AttributeError):
-        return Failure(
-            SEARCH, "cut_answer", ("the answer is incomplete or in an unknown format")
-        )
+        detail = "the answer is incomplete or in an unknown format"
+        return Failure(SEARCH, "cut_answer", detail)
     is_refused = message.get("refusal") and not REFUSAL.match(text)  # in other words
     if is_refused or _WITHHELD.search(reason.lower()):
         return Failure(SEARCH, _HELD_BACK, "the server withheld the answer")

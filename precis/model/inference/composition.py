@@ -95,7 +95,7 @@ _SUBORDINATE = frozenset(
     "after although as because before if once since though unless until what when "
     "whenever where while who whoever".split()
 )
-# The maximum number of consecutive words of a sentence that a line may leave out.
+# The most words of a sentence that a line may skip between two of its words.
 _MAX_SKIPPED = 5
 # Words that a line may have even if its sentence does not.
 _FREE = frozenset().union(*map(tokenize, [*STOP_WORDS, "say says said"]))
@@ -275,8 +275,8 @@ def is_cut(
 
 
 def is_complete(line: str, sentence: str) -> bool:
-    """Whether a line begins and ends at clause boundaries, and keeps the verb and both
-    halves of pairs such as `not only ... but` if its sentence has them.
+    """Whether a line has four words, begins and ends at clause boundaries, and loses no
+    verb, closing quotation mark or half of a pair such as `not only ... but`.
     """
     written, source = _tokens(line), _tokens(sentence)
     words = [token for token in written if token.isalnum()]

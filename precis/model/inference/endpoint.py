@@ -174,8 +174,8 @@ def cut_counts(prompts: Iterable[tuple[str, int]]) -> set[int]:
     """The token counts at which a server has cut off prompts.
 
     A count is such a cut if it is smaller than the number of words of the prompt, or
-    than an estimate for text without spaces. The largest count is one too if prompts of
-    very different lengths have it.
+    than an estimate for text without spaces. The largest count is one too if the bytes
+    of the prompts with this count differ by more than the factor `_SPREAD`.
 
     Args:
       prompts: the prompts, each with the number of tokens that the server has counted.

@@ -56,7 +56,7 @@ class EncodedDocument(NamedTuple):
 
     @property
     def is_truncated(self) -> bool:
-        """Whether neither the network nor a selector has read part of the text."""
+        """Whether a part of the text was read by neither network nor selector."""
         return self.method != BEST_SENTENCES and self.seen_tokens < self.source_tokens
 
     @property

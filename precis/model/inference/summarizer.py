@@ -143,7 +143,7 @@ def search_within(
     limit: LengthLimit, tokenizer: AnyTokenizer, config: SearchConfig
 ) -> tuple[SearchConfig, Shorter | None]:
     """The search settings for a length limit, and the function that finds results that
-    are too long; None for a greedy search, as a second search gives the same tokens.
+    are too long: None without a limit, or if a greedy search would only repeat them.
     """
     if not limit or config.beam_width == 1:
         return config, None
@@ -154,7 +154,7 @@ def search_within(
 def _fitting_tokens(
     tokenizer: AnyTokenizer, limit: LengthLimit, ranked: Sequence[Hypothesis]
 ) -> int:
-    """How many tokens of the best hypothesis are within the limit; 0 if a whole
+    """About how many tokens of the best hypothesis are within the limit; 0 if any
     hypothesis or its first sentences are.
     """
     summaries = distinct_summaries(ranked, tokenizer)

@@ -24,7 +24,7 @@ class PendingWindow:
 
     Attributes:
       batches: the positions of the documents of each batch.
-      searches: for each batch, a function that waits for its result.
+      searches: for each batch, a function that searches it or waits for its result.
       lengths: the number of source tokens of each document.
       decode: turns the hypotheses of a document into summaries or a failure.
       searched: the result of each batch; set by `summaries`.

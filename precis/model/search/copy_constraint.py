@@ -111,7 +111,7 @@ class WrittenUnit(NamedTuple):
     Attributes:
       places: bool [B, K, S], the source places that the last piece may be copied from.
       is_open: bool [B, K], whether the last piece belongs to a unit.
-      may_end: bool [B, K], whether a unit of the source ends here too.
+      may_end: bool [B, K], whether the unit may end here; True if no unit is open.
       is_adjacent: bool [B, K], whether the last piece belongs to a fact, so that a
           fact written next follows with no word between them.
       marks: int32 [B, K], the marks of the last piece.
