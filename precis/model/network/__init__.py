@@ -7,7 +7,7 @@ generator.py           the base of all networks that write summaries
 transformer.py         the encoder-decoder, and the encoder as a network
 decoder_only.py        one stack of blocks for source and summary
 recurrent.py           GRUs with attention
-selector.py           scores sentences from their vectors
+selector.py            scores sentences from their vectors
 layers.py              linear layers, norms, attention, feed-forward, masks
 blocks.py              the block of encoder and decoder, and stacks of them
 positions.py           token embeddings and positions

@@ -23,7 +23,7 @@ class TransformerBlock(keras.layers.Layer):
     """A block of an encoder, of a decoder or of a decoder-only network.
 
     Attributes:
-      cross_attention: the attention to a memory; only in an encoder-decoder's decoder.
+      cross_attention: the attention to a memory; None without `memory_width`.
     """
 
     def __init__(

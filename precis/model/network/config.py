@@ -91,7 +91,7 @@ class StackConfig:
         ):
             raise UsageError(
                 f"heads ({self.heads}) must be a multiple of kv_heads "
-                f"({self.kv_heads}), and equal to it with relative positions"
+                f"({self.kv_heads}); relative positions do not support kv_heads"
             )
         for kind, name, width in (
             ("sinusoidal", "width", self.width),
@@ -123,7 +123,7 @@ class EncoderConfig(StackConfig):
     """The shape of a Transformer encoder."""
 
     encoder_layers: int
-    labels: int = later(0)  # text labels; if set, the encoder outputs their logits
+    labels: int = later(0)  # the number of text labels; above 0, outputs logits
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

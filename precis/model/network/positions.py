@@ -229,7 +229,7 @@ def relative_buckets(
     Args:
       distances: int64 of any shape.
       buckets: the total number of buckets.
-      longest: the longest distance; longer ones are in its bucket.
+      longest: the maximum distance; all larger distances share its bucket.
       is_bidirectional: whether keys to the right have separate buckets; otherwise they
           share the bucket of distance 0.
 

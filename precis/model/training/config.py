@@ -73,7 +73,7 @@ class TrainingConfig(Options):
     freeze_encoder: bool = flag(False, "do not train the encoder")
     label_smoothing: float = flag(
         0.1,
-        ("share of the target probability that is spread evenly over all tokens"),
+        "share of the target probability that is spread evenly over all tokens",
         metavar="SHARE",
     )
     clip_norm: float = setting(

@@ -204,7 +204,6 @@ def _check_vocabulary(
       tokenizer: the tokenizer of the bundle.
       records: the tokenizer of the records.
       flag: the flag of `precis prepare` that sets this tokenizer.
-
     """
     if tokenizer.fingerprint != records.fingerprint:
         raise UsageError(

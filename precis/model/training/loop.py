@@ -25,7 +25,7 @@ from precis.model.training.state import (
 _REPORT_STEPS = 10
 # The remaining time is reported after this number of steps, without those that compile.
 _MEASURED_STEPS = 20
-# A shorter remaining time is not reported; a longer one with advice on how to shorten.
+# Below the first, remaining time is not reported; above the second, with advice.
 _SHORT_SECONDS, LONG_SECONDS = 60, 3600
 
 

@@ -35,7 +35,7 @@ class WarmupSchedule(keras.optimizers.schedules.LearningRateSchedule):
         self.end = float(training.steps + 1)
 
     def __call__(self, step: Any) -> Any:
-        """The learning rate after `step` steps, float32 scalar."""
+        """The rate of the next step when `step` steps are done, float32 scalar."""
         count = ops.cast(step, "float32") + 1.0
         falling = ops.sqrt(self.warmup / count)
         if self.is_linear:

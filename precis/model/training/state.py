@@ -30,7 +30,7 @@ from precis.model.training.config import TrainingConfig
 LOSSES_FILE = "losses.jsonl"
 STATE_FILE = "state.json"
 TENSORS_FILE = "state.safetensors"
-# What settings stand for whose values are checksums.
+# The names that a message uses for settings whose values are checksums.
 _LABELS = {"records": "the records", "start": "the initial weights"}
 _WAY_OUT = "use another `output=`, or remove that folder to start again"
 
@@ -132,7 +132,7 @@ class Training:
 def save_training(training: Training) -> None:
     """Publishes the log, then a checkpoint.
 
-    Of the older checkpoints, only the newest and the best are kept.
+    Only the newest `keep_checkpoints` and the best checkpoint are kept.
     """
     position = training.position
     lines = "".join(json.dumps(report) + "\n" for report in training.reports)
