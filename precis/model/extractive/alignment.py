@@ -3,11 +3,11 @@
 A writer of single sentences is trained on such pairs (Chen and Bansal 2018, section
 3.1; Lebanoff et al. 2019). A line is aligned with the sentence that has most of its
 words and pairs of words. Many lines join several sentences or add facts. So each pair
-has a support: the share of the line's words, without stop words, that the sentence has.
+has the share of the line's words, without stop words, that the sentence has.
 
     line       Troops seized the bridge at dawn .
     sentence   At dawn on Monday , government troops seized the only bridge .
-    support    troops seized bridge dawn: 4 of 4
+    share      troops seized bridge dawn: 4 of 4
 """
 
 import itertools

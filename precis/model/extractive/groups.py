@@ -28,7 +28,7 @@ CENTRALITY = "centrality"
 SALIENCE = "salience"
 _NEARLY_EQUAL = 0.8  # cosine of the sets of terms of two sentences
 _BEGINNING = 300.0  # characters in which the bonus for a beginning falls to 1/e
-_RELEVANCE = 0.7  # its weight; the rest is the weight of novelty
+_RELEVANCE = 0.7  # the weight of relevance; the rest is the weight of novelty
 
 
 class Candidate(NamedTuple):

@@ -26,7 +26,7 @@ class Extract(NamedTuple):
       score: the score of the sentence.
       sentence: the sentence in the article.
       line: the sentence shortened to a headline; empty if it is not shortened.
-      is_doubtful: whether this is a headline and not one of the best three sentences.
+      is_doubtful: whether it is a headline, and not from one of the best 3 sentences.
     """
 
     rank: int

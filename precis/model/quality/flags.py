@@ -91,8 +91,8 @@ class FallbackConfig(Options):
     min_confidence: float = flag(
         0.75,
         "line confidence below which a summary has the flag doubtful_line; for "
-        f"bundles of `precis train-summarizer`, which below {MIN_TAKEN_CONFIDENCE} "
-        "always use the sentence of the article",
+        "bundles of `precis train-summarizer`, whose lines below "
+        f"{MIN_TAKEN_CONFIDENCE} are only unchanged sentences of the article",
         metavar="P",
         writers=(WriterKind.SUMMARIZER,),
     )
@@ -161,7 +161,7 @@ def choose_summary(
     2. the abstractive summary, if there is one, none of its flags rejects it, and
        `fallback` is not `always`;
     3. the abstractive summary, if the extractive summary is empty and the abstractive
-       summary is not empty, longer than the source, or refused;
+       summary is neither empty, nor longer than the source, nor refused;
     4. the source, if the extractive summary is longer than the source;
     5. the extractive summary.
 
