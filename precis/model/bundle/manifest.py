@@ -180,7 +180,7 @@ def open_stored(folder: str, *kinds: str) -> StoredBundle:
     stored = _read_manifest(folder, stamp)
     kind = stored.kind
     if kinds and kind not in kinds:
-        way_out = f"use it as {TAKEN_BY.get(kind, 'a bundle of a newer precis')}"
+        way_out = f"use it as {TAKEN_BY.get(kind, 'input of a newer precis')}"
         parts = [SUMMARIZER_PARTS[name] for name in kinds if name in SUMMARIZER_PARTS]
         if kind == SUMMARIZER and parts:
             way_out = f"name {files.join(folder, parts[0])}"

@@ -280,7 +280,7 @@ def test_a_bundle_of_any_kind_comes_back(tokenizer, tmp_path):
         ("encoder", "`encoder=` of `precis train` or `precis train-selector`"),
         ("extractive", "`extractive_bundle=` of `precis summarize`"),
         ("keyphrases", "`keyphrase_bundle=` of `precis summarize`"),
-        ("dreaming", "a bundle of a newer precis"),
+        ("dreaming", "input of a newer precis"),
     ],
 )
 def test_a_bundle_of_another_kind_is_refused(kind, taker, tokenizer, tmp_path):
