@@ -256,7 +256,7 @@ def test_the_pages_have_the_defaults():
     for name, value, percent in quoted:
         number = float(value.replace(",", "")) / (100 if percent else 1)
         assert number == flags[name].default, name
-    assert f"below {MIN_TAKEN_CONFIDENCE} always" in str(
+    assert f"below {MIN_TAKEN_CONFIDENCE} are only" in str(
         flags["min_confidence"].metadata
     )
     assert texts["QUALITY.md"].count(f"at least {MIN_TAKEN_CONFIDENCE}") == 2
