@@ -66,9 +66,9 @@ def find_earlier_runs(
             *_kept_files(job),
             *(each for folder in runs for each in _usable_files(folder, settings)),
         ]
-        write_checksummed(path, {"parts": [each._asdict() for each in output_files]})
-    content = read_checksummed(path, way_out=WAY_OUT, fields={"parts": list})
-    return tuple(OutputFile(**each) for each in content["parts"])
+        write_checksummed(path, {"files": [each._asdict() for each in output_files]})
+    content = read_checksummed(path, way_out=WAY_OUT, fields={"files": list})
+    return tuple(OutputFile(**each) for each in content["files"])
 
 
 def _kept_files(job: Job) -> list[OutputFile]:

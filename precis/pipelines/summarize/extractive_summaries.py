@@ -105,7 +105,7 @@ def choose_sentences(
 
     Args:
       article: the document.
-      neural: the scores of the method `neural`; None without a selector.
+      neural: float64 [N], its `neural_scores`; None if no selector scored it.
       terms: the terms of the article; None if no method reads terms.
       methods: the names of the methods.
       selection: how to choose sentences by their scores.

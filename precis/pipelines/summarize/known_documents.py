@@ -143,8 +143,8 @@ class KeyWorker(TaskWorker):
     ) -> TaskReport:
         """Writes the keys; the step that uses the documents writes the dead letters.
 
-        If a file of the task cannot be read, none of its documents has a key: they
-            count as new if a later step can read the file.
+        If a file of the task cannot be read, no document of the task has a key: all
+        count as new if a later step can read the file.
         """
         del dead_letters
         try:
@@ -248,21 +248,21 @@ def _task_file(step: str, task: int) -> str:
 class KnownDocuments:
     """Separates the documents of a task whose rows exist from those to summarize."""
 
-    def __init__(self, run: SummaryRun, task: int, output_file: RowWriter) -> None:
+    def __init__(self, run: SummaryRun, task: int, writer: RowWriter) -> None:
         """Reads the links of the documents of a task.
 
         Args:
           run: the run that the task belongs to.
           task: the number of the task.
-          output_file: the output file to which reused rows are added.
+          writer: takes the reused rows.
         """
         self._run = run
-        self._part = output_file
+        self._writer = writer
         self._links = read_links(run.job.output, task) if run.has_keys else {}
         self._reused: list[dict[str, Any]] = []
         self._duplicates: list[dict[str, Any]] = []
         self._duplicates_file = _task_file("duplicates", task)
-        # By place of a new document: the first id with the same content.
+        # The id of the first document with the same content, by place of a new one.
         self._firsts: dict[tuple[str, ...], str | None] = {}
 
     @functools.cached_property
@@ -304,7 +304,7 @@ class KnownDocuments:
         columns["reused_from"] = None if is_own else computed_by
         self._reused.append({**row, **columns})
         if len(self._reused) == _TABLE_ROWS:
-            self._part.add_rows(self._reused)
+            self._writer.add_rows(self._reused)
             self._reused.clear()
         return True
 
@@ -316,7 +316,7 @@ class KnownDocuments:
 
     def finish(self) -> list[PublishedFile]:
         """Writes the remaining rows; returns the file of duplicates, if any."""
-        self._part.add_rows(self._reused)
+        self._writer.add_rows(self._reused)
         output = self._run.job.output
         files.remove(files.join(output, self._duplicates_file))
         if not self._duplicates:
@@ -325,7 +325,7 @@ class KnownDocuments:
         columns = [field for field in self._run.layout.schema if field.name in waiting]
         table = summary_table(self._duplicates, pa.schema([*columns, _COPY]))
         sources = (row["source_file"] for row in self._duplicates)
-        self._part.outcomes["duplicates"].update(sources)
+        self._writer.outcomes["duplicates"].update(sources)
         return [publish_keys(output, self._duplicates_file, table.to_reader())]
 
 
@@ -360,7 +360,7 @@ class CopyWorker(TaskWorker):
             tasks.add(first["task"])
             key = (*_place(first), columns["content_sha256"])
             waiting.setdefault(key, []).append(columns)
-        with RowWriter(run, f"{task.number:05d}-copies", progress) as output_file:
+        with RowWriter(run, f"{task.number:05d}-copies", progress) as writer:
             for rows in self._rows(sorted(tasks)):
                 keys = zip(*(rows[name].to_pylist() for name in _FIRST), strict=True)
                 wanted = {
@@ -370,19 +370,17 @@ class CopyWorker(TaskWorker):
                 }
                 taken = rows.take(pa.array(list(wanted), pa.int64())).to_pylist()
                 of_rows = zip(taken, wanted.values(), strict=True)
-                output_file.add_rows(
-                    [{**row, **own} for row, new in of_rows for own in new]
-                )
-            published = output_file.finish()
+                writer.add_rows([{**row, **own} for row, new in of_rows for own in new])
+            published = writer.finish()
         moved: Counter[str] = Counter()
         for columns in itertools.chain(*waiting.values()):
             moved[columns["source_file"]] -= 1
             dead_letters.write(_lost_letter(columns))
         return TaskReport(
             file_counts=count_by_file(duplicates=moved),
-            counts={"truncated": output_file.truncated},
+            counts={"truncated": writer.truncated},
             files=published,
-            figures=output_file.figures(is_copy=True),
+            figures=writer.figures(is_copy=True),
         )
 
     def _rows(self, tasks: Iterable[int]) -> Iterator[pa.Table]:

@@ -352,7 +352,7 @@ class GroupOptions(Options):
     max_group_candidates: int = flag(
         1000,
         "maximum number of sentences that the summary of a group is chosen from; "
-        "sentences of most documents come first, then the best of each document",
+        "sentences that most documents have come first, then the best of each document",
         metavar="SENTENCES",
         affects=GROUPS,
         needs="group_by",

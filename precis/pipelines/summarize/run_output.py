@@ -119,7 +119,7 @@ class RowWriter(OutputWriter):
 
         Args:
           run: the run that the rows belong to.
-          name: the name of the output file within the run.
+          name: the end of the file's name, such as `00003` or `00003-copies`.
           progress: the progress of the task.
         """
         file = f"part-{run.job.run_id[:8]}-{name}.parquet"
@@ -368,8 +368,8 @@ def check_rows(sources: FileCounts, published: Sequence[PublishedFile]) -> None:
     names = {file["file"] for file in published}
     if stored != total or len(names) < len(published):
         raise JobError(
-            f"the {len(names)} files of {len(published)} parts have {stored} rows, but "
-            f"the run {total}; this is a bug of precis, please report it"
+            f"the {len(names)} files of {len(published)} output files have {stored} "
+            f"rows, but the run {total}; this is a bug of precis, please report it"
         )
 
 

@@ -242,7 +242,7 @@ class SummarizeWorker(TaskWorker):
                 progress.advance_to(window.position)
             waiting = known.finish()
             published = writer.finish()
-            progress.advance_to(reader.position)  # After reused documents
+            progress.advance_to(reader.position)  # Reused ones may be last.
         return TaskReport(
             file_counts=count_by_file(
                 read=reader.read,

@@ -52,7 +52,7 @@ if TYPE_CHECKING:  # They import TensorFlow.
 _WORD_CHARACTERS = 10
 # If a server refuses a passage as too long, the next passages have this share of its
 # length, but at least this many bytes.
-_PART_LEFT, _LEAST = 2 / 3, 256
+_SHARE_LEFT, _LEAST = 2 / 3, 256
 # A row has all columns from the start; those that no step fills stay null.
 _NO_COLUMNS = dict.fromkeys(SUMMARY_SCHEMA.names)
 
@@ -91,7 +91,7 @@ class SummaryRow:
       settings, models: how to summarize it.
       columns: the values of the row so far, null where a value is still missing.
       failure: why the document failed; None while it has not.
-      scores: float scores of its sentences by the selector; None without a selector.
+      scores: float64 [N], its `neural_scores`; None if no selector scored it.
       terms: the terms of its sentences; None if no method reads terms.
       source: the document as encoded for the writer; None if nothing is written.
       room: the most tokens (bytes, for a server) of a passage; 0 if not known yet.
@@ -157,7 +157,7 @@ class SummaryRow:
         """Resets the row for another search with shorter passages, if a server refused
         one as too long; returns False if no reset is needed or possible.
         """
-        room = int(max(map(len, self.sources), default=0) * _PART_LEFT)
+        room = int(max(map(len, self.sources), default=0) * _SHARE_LEFT)
         if self.failure is None or self.failure.reason != TOO_LONG or room < _LEAST:
             return False
         self.failure = self.source = None

@@ -85,7 +85,7 @@ class SummarySettings(NamedTuple):
     reads_vectors: bool = False
 
     def __hash__(self) -> int:
-        """Hashes the flags, from which the other attributes, dictionaries, follow."""
+        """Hashes only the flags, because the dictionary `model_ids` has no hash."""
         return hash(self[:4])
 
     @property
@@ -270,7 +270,7 @@ def check_methods(options: SummarizeOptions) -> None:
 
 
 def check_writing(options: SummarizeOptions, decoding: SearchConfig) -> None:
-    """Checks that the models fit the flag --write: sentences need a selector, and
+    """Checks that the models fit the setting `write`: sentences need a selector, and
     articles need a network that did not learn from single sentences.
 
     Raises:

@@ -304,6 +304,6 @@ def read_document(file: str, of_text: Mapping[str, Any]) -> Article:
 
 
 def as_json(row: Mapping[str, Any]) -> str:
-    """A row as a line of JSON, with its columns in the order of docs/SCHEMA.md."""
+    """A row as a line of JSON: values as in Parquet, columns as in docs/SCHEMA.md."""
     (stored,) = summary_table([dict(row)], SUMMARY_SCHEMA).to_pylist()
     return json.dumps(stored, ensure_ascii=False, allow_nan=False)

@@ -266,7 +266,7 @@ class WindowSummarizer:
         cuts the document into shorter passages and searches it again.
         """
         summaries = search.summaries(
-            lambda part: on_searched(part, search.searched[-1])
+            lambda share: on_searched(share, search.searched[-1])
         )
         priced = zip(summaries, search.costs, strict=True)
         for row in rows:

@@ -54,7 +54,7 @@ def test_rows_of_the_parts_are_those_of_the_run():
 
     check((names[0], 2), (names[1], 4))
     for first, second, rows in ((names[0], names[1], 3), (names[0], names[0], 4)):
-        with pytest.raises(JobError, match="2 parts have . rows, but the run 6; this"):
+        with pytest.raises(JobError, match="2 output files have . rows, but the run 6"):
             check((first, 2), (second, rows))
 
 
