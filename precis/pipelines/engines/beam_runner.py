@@ -209,7 +209,7 @@ def count_workers(
       1 if the tasks are done in this process, or if Beam spreads them.
 
     Raises:
-      UsageError: --workers is given, but another runner does the tasks.
+      UsageError: --workers is above 1, but another runner does the tasks.
     """
     if not works_in_this_process(beam_options):
         if asked > 1:

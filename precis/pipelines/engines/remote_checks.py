@@ -1,7 +1,7 @@
 """Refuses jobs that cannot work on other machines, before anything is created.
 
     DataflowRunner      needs paths that its workers can read, and precis there:
-                        --sdk_container_image, such as deploy/dataflow.Dockerfile, or
+                        --sdk_container_image, as made by deploy/dataflow.Dockerfile, or
                         --setup_file or --extra_package with --requirements_file
     other engines       need a disk that all machines share for local paths
 

@@ -9,7 +9,7 @@
     empty         articles without text; each is a dead letter
     failed        records that could not be processed; each is in a dead letter
     other_split   documents of another split than --split
-    skipped       documents that the job does not use, such as without highlights
+    skipped       documents that the job cannot use, for example without a reference
     not_selected  records of any kind that --sample did not draw
 
 `read` is counted by the reader and the outcomes by the writers, so that the equation

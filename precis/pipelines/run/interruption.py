@@ -144,7 +144,7 @@ def stopped_line(arguments: Sequence[str], stop: Interrupted) -> str:
     again = redact(shlex.join([precis_program(), *arguments]))
     words = [
         f"stopped by {signal.Signals(stop.number).name}",
-        str(stop) or ("finished tasks are kept" if is_resumed else ""),
+        str(stop) or ("finished work is kept" if is_resumed else ""),
         f"{'continue' if is_resumed else 'start again'} with: {again}",
     ]
     return f"{' '.join(['precis', *arguments[:1]])}: {'; '.join(filter(None, words))}"

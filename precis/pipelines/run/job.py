@@ -214,8 +214,8 @@ def job_provenance(
 def hash_tasks(tasks: Sequence[Task]) -> str:
     """A sha256 of everything that the tasks read, for the inputs of a job.
 
-    Files are identified by content and by path below their common folder, or below the
-    first folder that names a field: the hash does not change if a file is touched or
+    Files are identified by content and by path below their common folder, or from the
+    first folder on that names a field: the hash does not change if a file is touched or
     the corpus is moved.
     """
     paths = [path for task in tasks for path in task.paths]

@@ -388,6 +388,6 @@ def complain(text: str) -> None:
 
 
 def load_tensorflow() -> None:
-    """Imports TensorFlow, which takes seconds; a terminal says so."""
+    """Imports TensorFlow, which takes seconds, and says so on a terminal."""
     with stage("loading TensorFlow", is_brief=True):
         import_tensorflow()

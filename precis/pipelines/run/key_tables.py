@@ -1,7 +1,7 @@
 """Parquet files of document keys, and the database that joins them.
 
-The place of a document is a number: the task, or the output file of an earlier run, in
-the upper bits, and the record number in the lower 32.
+The place of a document is a number: the task in the upper bits, and the record number
+in the lower 32.
 """
 
 import contextlib

@@ -71,7 +71,7 @@ def flag_names(option_groups: Iterable[type]) -> list[str]:
 
 
 def value_types(option_groups: Iterable[type]) -> dict[str, type]:
-    """The type from which each field of dataclasses is read; int for `int | None`."""
+    """The type of the values of each field by name; int for `int | None`."""
     return {
         name: next(kind for kind in (*typing.get_args(hint), hint) if kind is not None)
         for group in option_groups

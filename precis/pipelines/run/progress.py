@@ -39,19 +39,19 @@ class TaskProgress:
         self._counted: Counter[str] = Counter()
         count()
 
-    def advance_to(self, position: Position, part: float = 1.0) -> None:
+    def advance_to(self, position: Position, share: float = 1.0) -> None:
         """Counts documents up to a position.
 
         Args:
           position: the position of the reader after the last finished document.
-          part: the share that is done of the work between the last position and this
+          share: the share that is done of the work between the last position and this
               position.
         """
         before = self._done
-        records = before.records + part * (position.records - before.records)
-        share = before.share + part * (position.share - before.share)
-        self._count_up_to(int(records), round(self._size * min(share, 1.0)))
-        if part == 1.0:
+        records = before.records + share * (position.records - before.records)
+        of_task = before.share + share * (position.share - before.share)
+        self._count_up_to(int(records), round(self._size * min(of_task, 1.0)))
+        if share == 1.0:
             self._done = position
 
     def add(self, name: str, number: int) -> None:

@@ -91,4 +91,4 @@ def test_no_line_of_a_terminal_wraps_and_ctrl_c_gives_it_back(tmp_path):
     assert written.count("\x1b[?25l") == written.count("\x1b[?25h") > 0
     said = Terminal.without_codes(written)
     assert "summarize  stopped  " in said
-    assert "stopped by SIGINT; finished tasks are kept" in written
+    assert "stopped by SIGINT; finished work is kept" in written

@@ -39,7 +39,7 @@ def ended():
         interruption.kill_processes_below()
         os._exit(stop.exit_code)
 """
-KEPT = "finished tasks are kept; continue with: precis prepare"
+KEPT = "finished work is kept; continue with: precis prepare"
 
 
 def end(

@@ -63,8 +63,8 @@ def test_a_command_that_was_killed_and_stopped_ends_as_an_undisturbed_training(
         kept = f"the training was saved at step {last}"
         (line,) = error_lines("\n".join(done.lines), "train")
         # Where the disk has other work, the command is killed and the step is lost.
-        if "finished tasks" in line:
-            kept = "finished tasks are kept"
+        if "finished work" in line:
+            kept = "finished work is kept"
         said = f"stopped by {number.name}; {kept}; continue with: "
         assert line == f"precis train: {said}{shlex.join(['precis', *flags])}"
         steps = [row["step"] for row in reports(ended)]
