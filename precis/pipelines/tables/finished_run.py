@@ -221,12 +221,8 @@ def read_run(folder: str) -> FinishedRun:
             values = {
                 name: file["partition"][name] for name, sign, _ in folders if sign
             }
-            output_file = (
-                file["file"],
-                files.join(folder, file["file"]),
-                int(file["rows"]),
-            )
-            output_files.append(OutputFile(*output_file, file["sha256"], values))
+            place = file["file"], files.join(folder, file["file"]), int(file["rows"])
+            output_files.append(OutputFile(*place, file["sha256"], values))
     of_documents = [each for each in output_files if not each.is_of_groups]
     of_groups = [each for each in output_files if each.is_of_groups]
     return FinishedRun(folder, manifest, of_documents, of_groups)

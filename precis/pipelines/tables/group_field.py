@@ -1,5 +1,5 @@
 """The field by which documents are grouped, `--group_by topic` or `day(created)`, and
-the field by which groups are ordered, `--order_by created`.
+the field by which the documents of a group are ordered, `--order_by created`.
 """
 
 import re

@@ -82,8 +82,8 @@ class OutputWriter(contextlib.ExitStack):
             out.write(table)
             out.finish()
 
-    Output files are published when all are finished; none is if the block raises. Equal
-    rows give equal bytes. Without rows there is no file. About one row group is held in
+    `finish` publishes the output files; none is if the block raises before. Equal rows
+    give equal bytes. Without rows there is no file. About one row group is held in
     memory, regardless of the number of partitions.
     """
 

@@ -87,8 +87,8 @@ def verify(**flags: Any) -> Verification:
         )
     if kind != RUN and flags.get("corpus"):
         raise UsageError(
-            f"--corpus is only for a run, but this folder holds a {kind}: {folder}; "
-            "leave it out"
+            f"--corpus is only for a run, but {folder} holds "
+            f"{'a ' * (kind == BUNDLE)}{kind}; leave it out"
         )
     if kind == RUN:
         checks = _check_run(folder, flags)
