@@ -11,9 +11,9 @@ from precis.pipelines.corpus.records import undecodable
 from precis.pipelines.corpus.task import Place, ReadRecord
 
 
-def list_tasks(source, options):
+def list_tasks(place, options):
     """A task for each file."""
-    return [range_task(file, 0, -1, file.size_bytes, options.fields) for file in source]
+    return [range_task(file, 0, -1, file.size_bytes, options.fields) for file in place]
 
 
 def read(task, options):

@@ -46,8 +46,8 @@ _SNIFFED_BYTES = 16 << 20
 _IN_QUOTES, _EVERYWHERE = "in quotes", "everywhere"  # where a backslash escapes
 # The control characters of escapes such as \n in files without quotes.
 _LETTERS = dict(zip("bfnrtv0", "\b\f\n\r\t\v\0", strict=True))
-# The csv module gets an escaped character as a character that is not a byte, and an
-# empty (null) cell as this character.
+# The csv module gets an escaped character as a character that is not a byte, and a cell
+# without a value (--null) as `_NULL`.
 _HIDDEN = 0xE000
 _HIDDEN_SIGN = re.compile("[\ue000-\ue0ff]")
 _HIDDEN_BREAK = "\ue00a"

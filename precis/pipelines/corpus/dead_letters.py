@@ -203,8 +203,8 @@ def check_failures(
 def _lost_files(
     sources: Mapping[str, Mapping[str, int]], folder: str
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Yields a dead letter for each file that lost an unknown number of records, or
-    that has several records of which none can be read.
+    """A dead letter for each file that lost an unknown number of records; and one for
+    each file that has several records of which none can be read.
     """
     lost, records = {}, Counter[str]()
     first: dict[str, dict[str, Any]] = {}

@@ -166,7 +166,7 @@ def _parse(line: Line, path: str, options: CorpusOptions) -> Any:
             # orjson refuses NaN and Infinity, which Python writes; `json` reads them.
             record = json.loads(text.decode())
             json.dumps(record, ensure_ascii=False).encode()
-        if options.keep_fields:  # orjson rounds integers above 2**64.
+        if options.keep_fields:  # orjson rounds integers from 2**64 on.
             record = json.loads(text.decode(), parse_float=kept_fields.Float)
     except UnicodeDecodeError as error:
         return records.undecodable(error, "the line", place)

@@ -118,7 +118,7 @@ def kept_values(record: Mapping[str, Any], kept: Iterable[KeptField]) -> dict[st
 def _converted(value: Any, kind: str) -> Any:
     """Converts a value to a type; a blank text is None, except for texts.
 
-    If the type was inferred from JSON, a text must be written as the value is:
+    If the type was inferred from JSON, a text must equal the JSON of the value:
 
         int64       "01067" 1067        int64_found     "1067" 1067, 4.0 4, not "01067"
         bool        1 true              bool_found      "true" true, not 1
@@ -216,7 +216,7 @@ def kept_column(name: str, kind: str) -> "pa.Field":
     }
     column = types.get(kind.partition("_")[0], pa.string())
     return pa.field(
-        name, column, metadata={"description": f"field {name} of the source"}
+        name, column, metadata={"description": f"field {name} of the corpus"}
     )
 
 

@@ -14,11 +14,11 @@ class Scheme(NamedTuple):
     """A format of corpora.
 
     Attributes:
-      module: a module of this package. Its `list_tasks(source, options)` cuts a corpus
+      module: a module of this package. Its `list_tasks(place, options)` cuts a corpus
           into tasks, its `read(task, options)` yields the records of a task.
       where: the help's text after the colon, in `[...]` if it is optional, and the
           help's description of the format.
-      has_files: whether a file pattern follows the colon; then the `source` of
+      has_files: whether a file pattern follows the colon; then the `place` of
           `list_tasks` is the list of files, otherwise the text after the colon.
       has_fields: whether records have fields, which flags name.
       has_splits: whether the corpus itself names splits.

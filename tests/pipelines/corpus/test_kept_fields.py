@@ -29,7 +29,7 @@ def _columns(corpus, keep_fields, taken=(), **flags):
     options = CorpusOptions(corpus=corpus, keep_fields=keep_fields, **flags)
     columns = kept_columns(list_tasks(options), taken=taken)
     for field in columns:
-        description = f"field {field.name} of the source"
+        description = f"field {field.name} of the corpus"
         assert field.metadata == {b"description": description.encode()}
         assert field.nullable
     return {field.name: field.type for field in columns}
