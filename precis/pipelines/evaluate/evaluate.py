@@ -154,8 +154,8 @@ class ScoreWorker(TaskWorker):
         table, scores = score_rows(rows, number=task.number, split_sentences=is_split)
         scored = scores.counts["scored"]
         if scored:
-            output_file = f"part-{task.number:05d}-of-{self.tasks:05d}.parquet"
-            path = files.join(self.folder, SCORES_FOLDER, output_file)
+            name = f"part-{task.number:05d}-of-{self.tasks:05d}.parquet"
+            path = files.join(self.folder, SCORES_FOLDER, name)
             write_parquet(path, [table], table.schema)
         progress.advance_to(Position(records=len(rows), share=1.0))
         outcomes = {"read": len(rows), "written": scored, "skipped": len(rows) - scored}
@@ -186,7 +186,7 @@ def check_baseline(baseline: str, ranges: Iterable[RowRange]) -> None:
         if baseline_system(baseline) in systems - {REFERENCE}:
             return
     known = sorted(systems - {REFERENCE})
-    way_out = suggestion(baseline, known) or f"use one of {', '.join(known) or 'none'}"
+    way_out = suggestion(baseline, known) or f"the run has {', '.join(known) or 'none'}"
     raise UsageError(f"--baseline: unknown system {baseline!r}; {way_out}")
 
 

@@ -105,9 +105,7 @@ class EncodeWorker(PassWorker):
     def _encode(
         self, window: Sequence[TrainingDocument]
     ) -> Iterator[tuple[str, Example, int]]:
-        """Encodes a pair; returns its split, record, and target length before the
-        cut.
-        """
+        """Yields the split, record, and target length before the cut, of each pair."""
         sources = encode_sources(
             self._tokenizers.source,
             (pair.source for _, pair, _ in window),

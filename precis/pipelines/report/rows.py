@@ -103,7 +103,7 @@ _CHOOSE_GROUPS = f"""
 def add_rows(
     database: "duckdb.DuckDBPyConnection", tables: Iterable[pa.Table]
 ) -> Iterator[int]:
-    """Adds the rows of a run; yields their numbers, table by table.
+    """Adds the rows of a run; yields the number of rows of each table.
 
     Args:
       database: the database for the rows.

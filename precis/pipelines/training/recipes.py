@@ -42,7 +42,7 @@ class SummarizerRecipe(NamedTuple):
           sentences that support them.
       draft: flags of `precis train`, for the network from which the writer starts. With
           few --writer_steps, the warm-up is shortened to a tenth of them.
-      cuts: flags of `precis prepare`, for the writer: only pairs whose line leaves out
+      cuts: flags of `precis prepare`, for the writer: pairs whose line only leaves out
           words of its sentence.
       writer: flags of `precis train`, on the cuts.
     """

@@ -341,7 +341,7 @@ def _split_rows(
     schema: pa.Schema,
     replaced: np.ndarray,
 ) -> Iterator[tuple[pa.Table, pa.Table]]:
-    """The remaining rows of a data file, without the rows that are replaced."""
+    """Yields the rows of a data file that stay, and the rows that are replaced."""
     first = 0
     for rows in _read(transaction, task, schema):
         goes = np.isin(np.arange(first, first + len(rows)), replaced)

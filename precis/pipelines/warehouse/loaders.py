@@ -31,7 +31,7 @@ from precis.pipelines.warehouse.sql_table import SQL_FOLDER, Dialect, define_tab
 _SCRIPTS = ("create", "load", "merge", "view")
 
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
-# A JSON escape of NUL; after an even number of backslashes, it is text.
+# A JSON escape of NUL; with an even number of backslashes before the `u`, it is text.
 _ESCAPED_NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
 
 

@@ -73,7 +73,7 @@ def _table_key(default: str) -> Any:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _KeyedRunOptions(Options):
-    """What both commands have"""
+    """The options of both commands"""
 
     run: str = finished_run()
     table_key: str = _table_key("document_id,source_file,source_position")

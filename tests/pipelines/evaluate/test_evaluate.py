@@ -118,9 +118,9 @@ def test_what_cannot_be_scored_is_refused_and_no_earlier_result_stays(run, tmp_p
     (tmp_path / "b.parquet").write_text("text")
     output = tmp_path / "out"
     for source, baseline, message in (
-        (bare, "lead", "--baseline: unknown system 'lead'; use one of none"),
+        (bare, "lead", "--baseline: unknown system 'lead'; the run has none"),
         (run, "leed", "--baseline: unknown system 'leed'; did you mean lead[?]"),
-        (run, "reference", "unknown system 'reference'; use one of abstractive, freq"),
+        (run, "reference", "unknown system 'reference'; the run has abstractive, freq"),
         (bare, "", "no row of .*bare has a reference; run `precis summarize`"),
         (tmp_path / "n-*.parquet", "", r"no file matches .*n-\*"),
         (tmp_path / "a.parquet", "", "a.parquet has no column 'reference_summary'"),

@@ -154,6 +154,6 @@ def test_a_run_without_groups_and_a_path_without_a_format_are_refused(run, tmp_p
         evaluate(input=tmp_path / "run", group_references="a.jsonl")
     with pytest.raises(UsageError, match="--group_references: unknown corpus 'a.bin'"):
         evaluate(input=run, group_references="a.bin")
-    with pytest.raises(UsageError, match="unknown system 'lead'; use one of summary"):
+    with pytest.raises(UsageError, match="unknown system 'lead'; the run has summary"):
         references = write(tmp_path / "a.jsonl")
         evaluate(input=run, group_references=references, baseline="lead")
