@@ -53,6 +53,6 @@ def test_the_commands_of_the_tutorial(tmp_path):
     assert "\nneural " in scored
     assert "wrote bundle" in trained
     assert "; abstractive" in written
-    assert "rows 200, in place of 0 earlier ones" in nights
+    assert "wrote 200 rows in place of 0 earlier ones" in nights
     assert "documents: read 200, reused 199, written 1" in nights
-    assert "rows 200, in place of 200 earlier ones" in nights
+    assert "wrote 200 rows in place of 200 earlier ones" in nights
