@@ -79,7 +79,7 @@ def test_search_filters_and_order(page):
     page.fill("#query", "bremen")  # It stands in the references.
     wait_for(count).to_have_text(f"{STORMS} of {DOCUMENTS} documents")
     page.fill("#query", "no such words")
-    wait_for(count).to_have_text(f"None of the {DOCUMENTS} documents matches")
+    wait_for(count).to_have_text(f"None of {DOCUMENTS} documents match")
     page.fill("#query", "")
     page.select_option("#sort", "id")
     assert shown_ids(page)[:2] == [HOSTILE, "storm-0"]
@@ -138,7 +138,7 @@ OLD_BROWSER = "delete window.DecompressionStream"
     ("block", "script", "message"),
     [
         ("list", "", "The list of documents cannot be shown: the data"),
-        ("list", OLD_BROWSER, "this browser is too old to unpack it"),
+        ("list", OLD_BROWSER, "this browser is too old; open the page"),
         ("block-0", "", "This document cannot be shown: the data"),
     ],
 )
