@@ -6,18 +6,29 @@ same words again and fills a table cell by cell for each pair of sentences. Here
 is tokenized once, a line that several summaries share is compared once, and the longest
 common subsequence is computed with the bits of integers. The scores are equal to the
 last bit; `tests/model/test_rouge.py` compares them.
+
+rouge-score reads only a to z and 0 to 9. Other languages have other tokens, so there
+are three variants:
+
+    rouge-score   English     It rained.       it rain
+    unicode       others      Größe: 4,5       grösse 4 5
+    characters    Chinese,    今天 iPhone      今 天 i p h o n e
+                  Japanese, Thai, Lao, Khmer, Burmese
 """
 
 import functools
 import itertools
 import re
+import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from precis.model.text.language import ENGLISH, base_language
 from precis.model.text.porter import stem
+from precis.model.text.words import count_unspaced, drop_invisible
 
 MEASURES = {
     "rouge1": "ROUGE-1",
@@ -25,9 +36,15 @@ MEASURES = {
     "rougeL": "unsplit ROUGE-L",
     "rougeLsum": "ROUGE-Lsum",
 }
-VARIANT = (
-    "ROUGE of rouge-score 0.1.2, Porter stemmer, F1, ROUGE-Lsum split at line breaks"
-)
+ROUGE_SCORE, UNICODE, CHARACTERS = "rouge-score", "unicode", "characters"
+# What each variant compares.
+VARIANTS = {
+    ROUGE_SCORE: "ROUGE of rouge-score 0.1.2, Porter stemmer",
+    UNICODE: "ROUGE of words of all alphabets (NFKC, case folded, no stemmer)",
+    CHARACTERS: "ROUGE of characters (NFKC, case folded)",
+}
+VARIANT = f"{VARIANTS[ROUGE_SCORE]}, F1, ROUGE-Lsum split at line breaks"
+_OF_CHARACTERS = frozenset(("zh", "ja", "th", "lo", "km", "my"))
 
 _WORD = re.compile("[a-z0-9]+")
 
@@ -35,8 +52,10 @@ _WORD = re.compile("[a-z0-9]+")
 class Reference:
     """A reference that is prepared once to score any number of summaries."""
 
-    def __init__(self, text: str) -> None:
-        lines = [tokenize(line) for line in text.split("\n")]
+    def __init__(self, text: str, language: str | None = None) -> None:
+        """Tokenizes the reference as `tokenize` does, and later each summary too."""
+        self._tokenize = _TOKENIZE[variant_of(language, text)]
+        lines = [self._tokenize(line) for line in text.split("\n")]
         self._tokens = list(itertools.chain.from_iterable(lines))
         self._unigrams = Counter(self._tokens)
         self._bigrams = Counter(itertools.pairwise(self._tokens))
@@ -83,7 +102,7 @@ class Reference:
     def _line(self, text: str) -> tuple[list[str], list[int]]:
         """The entry of a line in `_summary_lines`."""
         if text not in self._summary_lines:
-            tokens = tokenize(text)
+            tokens = self._tokenize(text)
             matched = [
                 start + place
                 for start, length, places in self._lines
@@ -94,19 +113,24 @@ class Reference:
 
 
 def scores(
-    references: Sequence[str], summaries: Sequence[str]
+    references: Sequence[str],
+    summaries: Sequence[str],
+    languages: Iterable[str | None] = itertools.repeat(None),
 ) -> dict[str, np.ndarray]:
     """The F1 of ROUGE-1, ROUGE-2 and ROUGE-Lsum of each summary against its reference.
 
     Args:
       references, summaries: equally many texts, one sentence per line.
+      languages: the language of each text, as for `variant_of`.
 
     Returns:
       One float64 array [N] in 0..1 for each measure.
     """
     rows = [
-        Reference(reference).score(summary)
-        for reference, summary in zip(references, summaries, strict=True)
+        Reference(reference, language).score(summary)
+        for reference, summary, language in zip(
+            references, summaries, languages, strict=False
+        )
     ]
     return {
         measure: np.array([row[measure] for row in rows])
@@ -114,21 +138,88 @@ def scores(
     }
 
 
-def reads(text: str) -> bool:
-    """Whether ROUGE compares most letters and digits of a text. In `Дождь 2026`, it
-    compares only the number.
+def reads(text: str, language: str | None = None) -> bool:
+    """Whether ROUGE compares most letters and digits of a text. In English it compares
+    of `Дождь 2026` only the number.
     """
+    if variant_of(language, text) != ROUGE_SCORE:
+        return bool(tokenize(text, language))
+    return _is_latin(text)
+
+
+def _is_latin(text: str) -> bool:
     text = text.lower()
     return 2 * sum(map(len, _WORD.findall(text))) > sum(map(str.isalnum, text))
 
 
-def tokenize(text: str) -> list[str]:
-    """The tokens that ROUGE compares.
+def variant_of(language: str | None, text: str) -> str:
+    """The variant of ROUGE, one of VARIANTS, for a language.
 
-    A token is a run of a to z and 0 to 9 in lower case. A run of more than three
-    characters is replaced by its stem.
+    If the language is not known, the letters of the text decide.
+    """
+    if language is None:
+        if _is_latin(text):
+            return ROUGE_SCORE
+        letters = max(sum(map(str.isalpha, text)), 1)
+        return CHARACTERS if 2 * count_unspaced(text) > letters else UNICODE
+    if language == ENGLISH:
+        return ROUGE_SCORE
+    return CHARACTERS if base_language(language) in _OF_CHARACTERS else UNICODE
+
+
+def tokenize(text: str, language: str | None = None) -> list[str]:
+    """The tokens that ROUGE compares; see `variant_of`."""
+    if language == ENGLISH:
+        return _english_tokens(text)
+    return _TOKENIZE[variant_of(language, text)](text)
+
+
+def _english_tokens(text: str) -> list[str]:
+    """Runs of a to z and 0 to 9 in lower case. A run of more than three characters is
+    replaced by its stem.
     """
     return list(map(_token, _WORD.findall(text.lower())))
+
+
+def _unicode_tokens(text: str) -> list[str]:
+    """Runs of letters with their marks, and of digits."""
+    tokens: list[str] = _patterns()[0].findall(_folded(text))
+    return tokens
+
+
+def _character_tokens(text: str) -> list[str]:
+    """Letters and digits; a letter with its marks, as a reader sees it, is one token.
+
+    These are the grapheme clusters of https://unicode.org/reports/tr29.
+    """
+    _, cluster, content = _patterns()
+    return [each for each in cluster.findall(_folded(text)) if content.search(each)]
+
+
+_TOKENIZE = {
+    ROUGE_SCORE: _english_tokens,
+    UNICODE: _unicode_tokens,
+    CHARACTERS: _character_tokens,
+}
+
+
+def _folded(text: str) -> str:
+    """The text in NFKC without upper case and invisible characters."""
+    text = unicodedata.normalize("NFKC", text).casefold()
+    return unicodedata.normalize("NFKC", drop_invisible(text))
+
+
+@functools.cache
+def _patterns() -> tuple[Any, Any, Any]:
+    """A word, a grapheme cluster, and a letter or digit."""
+    import regex
+
+    content = r"[\p{L}\p{N}]"
+    return (
+        regex.compile(rf"{content}[\p{{L}}\p{{N}}\p{{M}}]*"),
+        regex.compile(r"\X"),
+        regex.compile(content),
+    )
 
 
 @functools.lru_cache(maxsize=1 << 17)

@@ -5,6 +5,7 @@ import random
 
 import pytest
 from rouge_score import rouge_scorer
+from rouge_score_rs.tokenizers import CharacterTokenizer, UnicodeTokenizer
 
 from precis.model import rouge
 
@@ -36,7 +37,7 @@ def test_every_figure_is_that_of_rouge_score_to_the_last_bit():
     pairs.append((long_line, " ".join(generator.choices(WORDS, k=500))))
     selector = rouge_scorer.RougeScorer(list(rouge.MEASURES), use_stemmer=True)
     for reference, summary in pairs:
-        prepared = rouge.Reference(reference)
+        prepared = rouge.Reference(reference, "en")
         # A line that several summaries share is compared once.
         for text in (summary, "\n".join(reversed(summary.split("\n")))):
             scores = selector.score(reference, text)
@@ -71,8 +72,58 @@ def test_scores_by_hand():
         ("...", False),
     ],
 )
-def test_texts_that_are_read_are_most_of_themselves(text, is_read):
-    assert rouge.reads(text) is is_read
+def test_english_texts_that_are_read_are_most_of_themselves(text, is_read):
+    assert rouge.reads(text, "en") is is_read
+
+
+TEXTS = {
+    "de": "Größere Brücke ﬁndet 12 Fußgänger",
+    "ru": "Дождь шёл три дня",
+    "hi": "हिन्दी में क्या है।",
+    "bn": "বাংলা ভাষা সুন্দর",
+    "fa": "می\u200cخواهم بروم",
+    "ko": "정부는 오늘 발표했다",
+    "el": "Ο ΣΊΣΥΦΟΣ σίσυφος",
+    "vi": "Cầu bị đóng cửa",
+    "zh": "今天北京的天气2026年，很好。iPad",
+    "ja": "日本語のテキスト、ＡＢＣ",
+    "th": "ประเทศไทยมีคนทำงาน",
+    "lo": "ສະບາຍດີປະເທດລາວ",
+    "km": "ជំរាបសួរកម្ពុជា",
+    "my": "ရန်ကုန်မြို့",
+}
+
+
+@pytest.mark.parametrize("language", TEXTS)
+def test_tokens_of_every_language_are_those_of_another_implementation(language):
+    text = TEXTS[language]
+    variant = rouge.variant_of(language, text)
+    is_of_characters = language in ("zh", "ja", "th", "lo", "km", "my")
+    assert variant == (rouge.CHARACTERS if is_of_characters else rouge.UNICODE)
+    other = CharacterTokenizer() if is_of_characters else UnicodeTokenizer()
+    expected = [token.replace("\u200c", "") for token in other.tokenize(text)]
+    assert rouge.tokenize(text, language) == expected
+    # The letters tell the variant of a text whose language is not known.
+    is_latin = language in ("de", "vi")
+    assert rouge.variant_of(None, text) == (rouge.ROUGE_SCORE if is_latin else variant)
+    for known in (language, None):
+        itself = rouge.Reference(text, known).score(text)
+        assert itself == dict.fromkeys(rouge.MEASURES, 1.0)
+        assert rouge.reads(text, known)
+
+
+def test_scores_of_other_variants_by_hand():
+    shared = {"rouge1": 2 * 3 / (4 + 3), "rouge2": 2 * 1 / (3 + 2)}
+    russian = rouge.Reference("Дождь шёл три дня", "ru").score("ДОЖДЬ шёл, дня")
+    chinese = rouge.Reference("北京大学", "zh").score("北京 学")
+    thai = rouge.Reference("ไทยม", "th").score("ไท ม")
+    for figures in (russian, chinese, thai):
+        assert {name: figures[name] for name in shared} == pytest.approx(shared)
+    # Marks between words are no words; l' is one.
+    assert (
+        rouge.tokenize("L’homme, est-ce : 4,5 ?", "fr") == "l homme est ce 4 5".split()
+    )
+    assert not rouge.reads("... 👍", "de") and not rouge.reads("... 👍")
 
 
 def test_the_variant_names_the_version_of_rouge_score():

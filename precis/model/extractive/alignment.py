@@ -10,15 +10,22 @@ has the share of the line's words, without stop words, that the sentence has.
     share      troops seized bridge dawn: 4 of 4
 """
 
+import functools
 import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from precis.model.rouge import tokenize
-from precis.model.text.stop_words import STOP_WORDS
+from precis.model.text.language import ENGLISH
+from precis.model.text.stop_words import stop_words
 
-# Stemmed, because ROUGE compares stems.
-_STEMMED_STOP_WORDS = frozenset(stem for word in STOP_WORDS for stem in tokenize(word))
+
+@functools.cache
+def _stop_tokens(language: str) -> frozenset[str]:
+    """The stop words as ROUGE tokenizes them: in English it compares stems."""
+    return frozenset(
+        token for word in stop_words(language) for token in tokenize(word, language)
+    )
 
 
 class AlignedLine(NamedTuple):
@@ -36,7 +43,9 @@ class AlignedLine(NamedTuple):
     share: float
 
 
-def align_lines(sentences: Sequence[str], reference: str) -> list[AlignedLine]:
+def align_lines(
+    sentences: Sequence[str], reference: str, language: str | None = ENGLISH
+) -> list[AlignedLine]:
     """Aligns each line of a reference that has a word, in order.
 
     If sentences are equally good, the first is taken.
@@ -44,14 +53,16 @@ def align_lines(sentences: Sequence[str], reference: str) -> list[AlignedLine]:
     Args:
       sentences: the sentences of the article, at least one.
       reference: one sentence per line.
+      language: the language of the article.
     """
+    stops = _stop_tokens(language or ENGLISH)
     in_sentences = [
         (frozenset(tokens), frozenset(itertools.pairwise(tokens)))
-        for tokens in map(tokenize, sentences)
+        for tokens in (tokenize(sentence, language) for sentence in sentences)
     ]
     aligned = []
     for line in reference.split("\n"):
-        tokens = tokenize(line)
+        tokens = tokenize(line, language)
         if not tokens:
             continue
         line_words = frozenset(tokens)
@@ -62,7 +73,7 @@ def align_lines(sentences: Sequence[str], reference: str) -> list[AlignedLine]:
             for words, pairs in in_sentences
         ]
         place = max(range(len(shares)), key=lambda number: (shares[number], -number))
-        content = line_words - _STEMMED_STOP_WORDS or line_words
+        content = line_words - stops or line_words
         share = len(content & in_sentences[place][0]) / len(content)
         aligned.append(AlignedLine(line, place, share))
     return aligned

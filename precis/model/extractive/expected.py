@@ -26,6 +26,7 @@ from precis.model.extractive.ngrams import Gram, find_ngrams, find_pairs
 from precis.model.extractive.threads import single_thread
 from precis.model.rouge import tokenize
 from precis.model.text.boilerplate import is_page_sentence
+from precis.model.text.language import ENGLISH, is_english
 from precis.model.text.length_limit import NO_LENGTH_LIMIT, LengthLimit, Size, line_size
 from precis.model.text.sentence_confidence import sentence_confidence
 from precis.model.text.words import words
@@ -71,7 +72,9 @@ class Option(NamedTuple):
     cost: float = 0.0
 
 
-def expected_rouge2(summary: str, reference: ExpectedReference) -> float:
+def expected_rouge2(
+    summary: str, reference: ExpectedReference, language: str | None = ENGLISH
+) -> float:
     """The expected ROUGE-2 F1 of a summary, from 0 to 1.
 
     Pairs of words that are not in the document count as not in the reference.
@@ -79,8 +82,9 @@ def expected_rouge2(summary: str, reference: ExpectedReference) -> float:
     Args:
       summary: one sentence per line.
       reference: the predicted reference.
+      language: the language of the document.
     """
-    pairs = find_pairs([tokenize(summary)])
+    pairs = find_pairs([tokenize(summary, language)])
     shared = sum(reference.pairs.get(pair, 0.0) for pair in pairs.grams)
     length = float(pairs.counts.sum()) + max(reference.length - 1.0, 0.0)
     return 2.0 * shared / max(length, 1.0)
@@ -197,7 +201,7 @@ def select_expected(
     expected: ExpectedReference,
     *,
     selection: SelectionConfig,
-    is_english: bool = True,
+    language: str | None = ENGLISH,
 ) -> list[int]:
     """Selects the `best_sentences` that together have the highest expected ROUGE, and
     returns their indices, the best score first.
@@ -207,16 +211,16 @@ def select_expected(
       scores: float64 [N], the scores of a selector, from 0 to 1.
       expected: the reference that the same selector predicts.
       selection: the maximum number of sentences and the length limit.
-      is_english: whether the document is English.
+      language: the language of the document.
     """
     options = [
-        Option(place, tokenize(sentences[place]), line_size(sentences[place]))
+        Option(place, tokenize(sentences[place], language), line_size(sentences[place]))
         for place in best_sentences(
             sentences,
             scores,
             count=_OPTIONS,
             limit=selection.limit,
-            is_english=is_english,
+            language=language,
         )
     ]
     chosen = choose_options(
@@ -231,7 +235,7 @@ def best_sentences(
     *,
     count: int,
     limit: LengthLimit = NO_LENGTH_LIMIT,
-    is_english: bool = True,
+    language: str | None = ENGLISH,
 ) -> list[int]:
     """Returns the indices of the sentences to make a summary from, best first.
 
@@ -244,9 +248,9 @@ def best_sentences(
       scores: float64 [N].
       count: the maximum number of sentences.
       limit: the length limit of each sentence.
-      is_english: whether the document is English.
+      language: the language of the document.
     """
-    is_taken = _is_informative if is_english else _has_words
+    is_taken = _is_informative if is_english(language) else _has_words
     best_first: list[int] = np.argsort(-scores, kind="stable").tolist()
     if limit:
         best_first = [

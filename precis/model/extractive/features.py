@@ -48,7 +48,9 @@ _CLOSING = "'\"”’) "
 
 
 def features_of_all(
-    documents: Sequence[Sequence[str]], terms: Sequence[Terms] | None = None
+    documents: Sequence[Sequence[str]],
+    terms: Sequence[Terms] | None = None,
+    languages: Sequence[str | None] | None = None,
 ) -> list[np.ndarray]:
     """The features of the sentences of many documents, float32 [N, FEATURE_COUNT] for
     each document.
@@ -56,17 +58,18 @@ def features_of_all(
     Args:
       documents: the sentences of each document.
       terms: the terms of each document; computed here by default.
+      languages: the language of each document, to compute its terms.
     """
     rows: list[np.ndarray] = []
     for start in range(0, len(documents), READ_TOGETHER):
         group = documents[start : start + READ_TOGETHER]
         chunks = split_chunks(list(itertools.chain.from_iterable(group)))
         of_group = terms and terms[start : start + READ_TOGETHER]
+        spoken = languages and languages[start : start + READ_TOGETHER]
+        of_group = of_group or find_terms(group, languages=spoken, chunks=chunks)
         ends = np.cumsum(list(map(len, group)))
         counts = np.split(_counts(chunks), ends[:-1])
-        rows += map(
-            features, group, of_group or find_terms(group, chunks=chunks), counts
-        )
+        rows += map(features, group, of_group, counts)
     return rows
 
 

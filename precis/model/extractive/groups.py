@@ -22,6 +22,7 @@ from precis.model.extractive.expected import best_sentences
 from precis.model.extractive.graph import lexrank
 from precis.model.extractive.headlines import find_headline
 from precis.model.extractive.terms import Terms, find_terms
+from precis.model.text.language import ENGLISH, is_english
 from precis.model.text.length_limit import line_size
 
 CENTRALITY = "centrality"
@@ -69,7 +70,7 @@ def choose_of_group(
     candidates: Sequence[Candidate],
     *,
     selection: SelectionConfig,
-    is_english: bool = True,
+    language: str | None = ENGLISH,
     method: str = CENTRALITY,
 ) -> list[GroupChoice]:
     """Chooses the sentences of a group's summary.
@@ -80,17 +81,17 @@ def choose_of_group(
     Args:
       candidates: best first, in an order that depends only on the group.
       selection: the number of sentences, the length limit and the form.
-      is_english: whether English stop words and stems are used.
+      language: the language of the candidates.
       method: `SALIENCE` if the selector scored the candidates, else `CENTRALITY`.
     """
     texts = [each.text for each in candidates]
-    (terms,) = find_terms([texts], is_english=is_english)
+    (terms,) = find_terms([texts], languages=[language])
     firsts, copies = _merge(candidates, terms)
     kept = [candidates[place] for place in firsts]
     texts = [each.text for each in kept]
     weights = 1.0 + np.log(copies)
     if len(texts) < len(candidates):
-        (terms,) = find_terms([texts], is_english=is_english)
+        (terms,) = find_terms([texts], languages=[language])
     starts = np.array([each.start for each in kept])
     positions = 1.0 + np.exp(-starts / _BEGINNING)
     scores = lexrank(terms) * positions * weights
@@ -98,11 +99,11 @@ def choose_of_group(
         scores *= np.array([each.score for each in kept], np.float64)
     # Relative to the largest, with nine digits.
     scores = np.round(scores / (scores.max(initial=0.0) or 1.0), 9)
-    if selection.is_headline and is_english:
+    if selection.is_headline and is_english(language):
         found = find_headline(texts, scores, limit=selection.limit, is_text=False)
         chosen, line = ([found.place], found.line) if found else ([], "")
     else:
-        chosen, line = _select_marginal(texts, scores, terms, selection, is_english), ""
+        chosen, line = _select_marginal(texts, scores, terms, selection, language), ""
     choices = [
         GroupChoice(firsts[n], float(scores[n]), int(copies[n]), line) for n in chosen
     ]
@@ -152,7 +153,7 @@ def _select_marginal(
     scores: np.ndarray,
     terms: Terms,
     selection: SelectionConfig,
-    is_english: bool,
+    language: str | None,
 ) -> list[int]:
     """Selects the sentences with the highest marginal relevance, first choice first.
 
@@ -161,7 +162,7 @@ def _select_marginal(
     it takes the first.
     """
     left = best_sentences(
-        texts, scores, count=len(texts), limit=selection.limit, is_english=is_english
+        texts, scores, count=len(texts), limit=selection.limit, language=language
     )
     similarities = np.zeros(len(texts))
     sizes = [line_size(each) for each in texts]

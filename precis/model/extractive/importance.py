@@ -15,7 +15,7 @@ importance/calibration                                 float64 [2, K]
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,7 +24,8 @@ from precis.model.extractive.expected import ExpectedReference, expected_rouge2
 from precis.model.extractive.ngrams import Gram, Ngrams, find_ngrams, find_pairs
 from precis.model.extractive.threads import single_thread
 from precis.model.rouge import tokenize
-from precis.model.text.stop_words import STOP_WORDS
+from precis.model.text.language import ENGLISH
+from precis.model.text.stop_words import STOP_WORDS, stop_words
 
 # Features of words and pairs.
 PLACE_FEATURES = tuple(
@@ -180,34 +181,48 @@ class ImportanceModel(NamedTuple):
             f"{_PREFIX}calibration": self.calibration,
         }
 
-    def expect_rouge2(self, summary: str, reference: ExpectedReference) -> float:
+    def expect_rouge2(
+        self,
+        summary: str,
+        reference: ExpectedReference,
+        language: str | None = ENGLISH,
+    ) -> float:
         """The calibrated `expected_rouge2` of a summary."""
-        value = expected_rouge2(summary, reference)
+        value = expected_rouge2(summary, reference, language)
         return float(np.interp(value, *self.calibration))
 
     def expect_reference(
-        self, sentences: Sequence[str], scores: np.ndarray
+        self,
+        sentences: Sequence[str],
+        scores: np.ndarray,
+        language: str | None = ENGLISH,
     ) -> ExpectedReference | None:
         """Predicts the reference of a document.
 
         Args:
           sentences: the sentences of the document.
           scores: float64 [N], the scores of the selector, from 0 to 1.
+          language: the language of the document.
 
         Returns:
-          The prediction, or None if most sentences have no words for ROUGE, as in
-          alphabets other than Latin.
+          The prediction, or None if most sentences have no words for ROUGE, as foreign
+          alphabets in English.
         """
-        tokens = [tokenize(sentence) for sentence in sentences]
+        tokens = [tokenize(sentence, language) for sentence in sentences]
         if 2 * sum(map(bool, tokens)) < max(len(tokens), 1):
             return None
         words, pairs = find_ngrams(tokens), find_pairs(tokens)
         count = int(words.counts.sum())
         with single_thread():
-            features = ngram_features(words, scores, count, self.words.lexicon)
+            stops = stop_words(language)
+            features = ngram_features(
+                words, scores, count, self.words.lexicon, stops=stops
+            )
             of_words = self.words.importance(words, features)
             features = ngram_features(
-                pairs, scores, count, self.pairs.lexicon, of_words=of_words
+                *(pairs, scores, count, self.pairs.lexicon),
+                of_words=of_words,
+                stops=stops,
             )
             of_pairs = self.pairs.importance(pairs, features)
             length = float(np.exp(length_features(tokens) @ self.length_weights))
@@ -221,6 +236,7 @@ def ngram_features(
     lexicon: Lexicon,
     *,
     of_words: Mapping[Gram, float] | None = None,
+    stops: Collection[str] = STOP_WORDS,
     taken: Sequence[bool] | None = None,
 ) -> np.ndarray:
     """The features of words, float32 [G, WORD_FEATURES], or of pairs, float32
@@ -232,6 +248,7 @@ def ngram_features(
       words: the number of words of the document.
       lexicon: the counts of words or of pairs.
       of_words: for pairs, the importance of the words; None for words.
+      stops: the stop words of the language.
       taken: as for `lexicon_features`.
     """
     names = WORD_FEATURES if of_words is None else PAIR_FEATURES
@@ -240,11 +257,11 @@ def ngram_features(
     grams: Any = ngrams.grams
     if of_words is None:
         # Words of ROUGE consist of letters and digits.
-        rows = [(word in STOP_WORDS, len(word), not word.isalpha()) for word in grams]
+        rows = [(word in stops, len(word), not word.isalpha()) for word in grams]
     else:
-        stops = [(a in STOP_WORDS) + (b in STOP_WORDS) for a, b in grams]
+        counts = [(a in stops) + (b in stops) for a, b in grams]
         pairs = [(of_words.get(a, 0.0), of_words.get(b, 0.0)) for a, b in grams]
-        rows = [(stop, a, b, a * b) for stop, (a, b) in zip(stops, pairs, strict=True)]
+        rows = [(stop, a, b, a * b) for stop, (a, b) in zip(counts, pairs, strict=True)]
     parts = [
         place_features(ngrams, scores, words),
         lexicon_features(grams, lexicon, taken),

@@ -42,7 +42,10 @@ class OracleSentence(NamedTuple):
 
 
 def oracle_sentences(
-    sentences: Sequence[str], reference: str, max_sentences: int
+    sentences: Sequence[str],
+    reference: str,
+    max_sentences: int,
+    language: str | None = None,
 ) -> list[OracleSentence]:
     """The oracle summary of a document, in the order in which the search takes the
     sentences. If sentences are equally good, it takes the earlier.
@@ -54,9 +57,10 @@ def oracle_sentences(
       sentences: all sentences of the document.
       reference: the reference.
       max_sentences: the maximum number of sentences.
+      language: the language of the document, which decides how ROUGE tokenizes.
     """
-    tokens = [tokenize(sentence) for sentence in sentences]
-    wanted = Counter(_words_and_pairs(tokenize(reference)))
+    tokens = [tokenize(sentence, language) for sentence in sentences]
+    wanted = Counter(_words_and_pairs(tokenize(reference, language)))
     numbers = {gram: number for number, gram in enumerate(wanted)}
     # How often the reference has each n-gram beyond the sentences already taken.
     remaining = np.array(list(wanted.values()), np.int64)  # [G]

@@ -10,6 +10,7 @@ from precis.model.extractive.config import SelectionConfig
 from precis.model.extractive.expected import ExpectedReference, select_expected
 from precis.model.extractive.headlines import find_headline
 from precis.model.text.boilerplate import is_page_sentence
+from precis.model.text.language import ENGLISH, is_english
 from precis.model.text.length_limit import Size, line_size
 from precis.model.text.sentences import Sentence
 from precis.model.text.words import words
@@ -42,7 +43,7 @@ def extract(
     *,
     selection: SelectionConfig,
     is_baseline: bool = False,
-    is_english: bool = True,
+    language: str | None = ENGLISH,
     expected: ExpectedReference | None = None,
     known_words: Mapping[str, str] = {},
 ) -> list[Extract]:
@@ -56,7 +57,7 @@ def extract(
       selection: the number of sentences, the length limit and the form.
       is_baseline: whether only the score counts. Otherwise sentences that repeat others
           are left out, and sentences about the web page if there are others.
-      is_english: whether the rules for English apply.
+      language: the language of the document.
       expected: the predicted reference; sentences are then chosen together, by the
           expected ROUGE of the summary. None takes the highest scores.
       known_words: the words of a sentence, joined by spaces, by its text.
@@ -66,12 +67,12 @@ def extract(
       FloatingPointError: a score is not finite.
     """
     texts = [sentence.text for sentence in sentences]
-    rules: dict[str, Any] = {"selection": selection, "is_english": is_english}
+    rules: dict[str, Any] = {"selection": selection, "language": language}
     selected = select(
         texts, scores, is_baseline=is_baseline, known_words=known_words, **rules
     )
     line = ""
-    if selection.is_headline and is_english:
+    if selection.is_headline and is_english(language):
         found = find_headline(texts, scores, limit=selection.limit)
         selected = [] if found is None else [found.place]
         if found and found.line != " ".join(texts[found.place].split()):
@@ -98,7 +99,7 @@ def select(
     *,
     selection: SelectionConfig,
     is_baseline: bool = False,
-    is_english: bool = True,
+    language: str | None = ENGLISH,
     known_words: Mapping[str, str] = {},
 ) -> list[int]:
     """Returns the indices of the selected sentences, best first.
@@ -112,7 +113,7 @@ def select(
 
     Args:
       sentences: the texts of all sentences of the document.
-      scores, selection, is_baseline, is_english, known_words: as for `extract`.
+      scores, selection, is_baseline, language, known_words: as for `extract`.
 
     Raises:
       ValueError: there is not one score per sentence.
@@ -133,7 +134,7 @@ def select(
             )
     largest = max(map(abs, values), default=0.0) or 1.0
     keys = [-round(value / largest * _UNITS) for value in values]
-    skip_boilerplate = is_english and not is_baseline
+    skip_boilerplate = is_english(language) and not is_baseline
     is_all_boilerplate: bool | None = None  # computed when it is needed
     selected: list[int] = []
     used_trigrams: set[tuple[str, ...]] = set()

@@ -20,8 +20,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from precis.model.extractive.threads import single_thread
+from precis.model.text.language import ENGLISH
 from precis.model.text.porter import stem
-from precis.model.text.stop_words import STOP_WORDS, TOKENISED_FRAGMENTS
+from precis.model.text.stems import bare_words, stem_words
+from precis.model.text.stop_words import STOP_WORDS, TOKENISED_FRAGMENTS, stop_words
 from precis.model.text.words import (
     ChunkCache,
     Chunks,
@@ -41,6 +43,9 @@ _SMALL_CELLS = 1_000_000
 READ_TOGETHER = 256
 _NO_TERMS = STOP_WORDS | TOKENISED_FRAGMENTS
 _NO_TERM_HASH = bytes(8)
+# The capital of ı is I, not İ.
+_DOTLESS = ("az", "tr")
+_MAX_LANGUAGES = 4  # whose hashes are cached
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
@@ -165,22 +170,47 @@ class Terms:
 def find_terms(
     documents: Sequence[Sequence[str]],
     *,
-    is_english: bool = True,
+    languages: Sequence[str | None] | None = None,
     chunks: Chunks | None = None,
 ) -> list[Terms]:
     """Finds the terms of documents; many at once take less time.
 
     Args:
       documents: the sentences of each document.
-      is_english: whether English stop words are left out and words are stemmed.
+      languages: the language of each document, whose stop words are left out and whose
+          stems are the terms. An unknown language, None, is read as English; by default
+          all documents are English.
       chunks: the chunks of texts that begin with these sentences, in order; text
           without words may follow a sentence. None splits the sentences.
     """
+    of_language: dict[str, list[int]] = {}
+    for place, language in enumerate(languages or ()):
+        of_language.setdefault(language or ENGLISH, []).append(place)
+    if of_language.keys() <= {ENGLISH}:
+        return _find_terms(documents, ENGLISH, chunks)
+    found: list[Terms] = []
+    if ENGLISH in of_language:
+        found = _find_terms(documents, ENGLISH, chunks)
+    terms = dict(enumerate(found))
+    for language, places in of_language.items():
+        if language != ENGLISH:
+            others = _find_terms([documents[n] for n in places], language, None)
+            terms.update(zip(places, others, strict=True))
+    return [terms[n] for n in range(len(documents))]
+
+
+def _find_terms(
+    documents: Sequence[Sequence[str]], language: str, chunks: Chunks | None
+) -> list[Terms]:
+    """The terms of documents of one language; the arguments are as for `find_terms`."""
     sizes = list(map(len, documents))
     if chunks is None:
-        chunks = split_chunks(list(itertools.chain.from_iterable(documents)))
+        texts = list(itertools.chain.from_iterable(documents))
+        if language in _DOTLESS:
+            texts = [text.replace("I", "ı") for text in texts]
+        chunks = split_chunks(texts)
     first_rows = sums_before(np.array(sizes, np.int64))
-    ranks, word_counts = _rank_words(chunks, int(first_rows[-1]), is_english)
+    ranks, word_counts = _rank_words(chunks, int(first_rows[-1]), language)
     words_before = sums_before(word_counts)[first_rows]
     rows = np.repeat(np.arange(len(word_counts)), word_counts)
     positions = np.flatnonzero(ranks >= 0)
@@ -233,7 +263,7 @@ def find_terms(
 
 
 def _rank_words(
-    chunks: Chunks, texts: int, is_english: bool
+    chunks: Chunks, texts: int, language: str
 ) -> tuple[np.ndarray, np.ndarray]:
     """Ranks the words of the first `texts` texts of `chunks`.
 
@@ -241,7 +271,7 @@ def _rank_words(
       The rank of the hash of each word's term, or -1 if it has none, int64 [words]; and
       the number of words of each text, int64 [texts].
     """
-    cached = _HASHES[is_english].values_of(chunks.distinct_words)
+    cached = _hashes(language).values_of(chunks.distinct_words)
     hashes = np.frombuffer(b"".join(cached), np.int64)
     lengths = np.fromiter(map(len, cached), np.int64, len(cached)) // hashes.itemsize
     ranks = np.unique(hashes, return_inverse=True)[1]
@@ -257,12 +287,12 @@ def _ranges(starts: np.ndarray) -> list[slice]:
     return [slice(start, end) for start, end in itertools.pairwise(starts.tolist())]
 
 
-def _hash_terms(joined: Sequence[str], is_english: bool) -> list[bytes]:
+def _hash_terms(joined: Sequence[str], language: str) -> list[bytes]:
     """The hashes of the terms of words, as the bytes of an int64 for each word.
 
-    A term is the stem of a word; if the text is not English, it is the word itself, and
-    there are no stop words. The hash is 0 for a word without a term: a stop word, a
-    fragment of a stop word from tokenised text, a number (`12`, `4.5m`, `5th`).
+    A term is the stem of a word, or the word itself if its language has no stemmer. The
+    hash is 0 for a word without a term: a stop word, a fragment of a stop word from
+    tokenised text, a number (`12`, `4.5m`, `5th`).
 
     Consecutive numbers would depend on the documents seen before; a hash depends only
     on the word. The probability that two of 100,000 stems have the same hash is less
@@ -270,13 +300,18 @@ def _hash_terms(joined: Sequence[str], is_english: bool) -> list[bytes]:
 
     Args:
       joined: the words of each chunk, joined by spaces.
+      language: the language of the words.
     """
     different = {word for words in joined for word in words.split()}
     content = [word for word in different if not word[0].isdigit()]
-    terms = content
-    if is_english:
+    if language == ENGLISH:
         content = [word for word in content if word not in _NO_TERMS]
         terms = list(map(stem, [word.removesuffix("'s") for word in content]))
+    else:
+        stops = stop_words(language)
+        bare = dict(zip(content, bare_words(content, language), strict=True))
+        content = [word for word in content if bare[word] and bare[word] not in stops]
+        terms = stem_words([bare[word] for word in content], language)
     hashes = {
         word: hashlib.blake2b(term.encode(), digest_size=8).digest()
         for word, term in zip(content, terms, strict=True)
@@ -287,8 +322,7 @@ def _hash_terms(joined: Sequence[str], is_english: bool) -> list[bytes]:
     ]
 
 
-# By `is_english`. The chunks `Rain`, `rain` and `rain,` have equal words.
-_HASHES = {
-    is_english: ChunkCache(functools.partial(_hash_terms, is_english=is_english))
-    for is_english in (True, False)
-}
+@functools.lru_cache(maxsize=_MAX_LANGUAGES)
+def _hashes(language: str) -> ChunkCache[bytes]:
+    """The cache of a language. The chunks `Rain`, `rain` and `rain,` are one entry."""
+    return ChunkCache(functools.partial(_hash_terms, language=language))

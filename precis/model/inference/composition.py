@@ -42,6 +42,7 @@ from precis.model.inference.summarizer import LineOrigin, Summary, join_summarie
 from precis.model.quality.flags import MIN_TAKEN_CONFIDENCE
 from precis.model.rouge import tokenize
 from precis.model.text.clause_cuts import cut_sentence, is_half, qualifiers
+from precis.model.text.language import ENGLISH, is_english
 from precis.model.text.length_limit import (
     NO_LENGTH_LIMIT,
     LengthLimit,
@@ -139,7 +140,7 @@ def compose_summary(
     *,
     most: int,
     limit: LengthLimit = NO_LENGTH_LIMIT,
-    is_english: bool = True,
+    language: str | None = ENGLISH,
 ) -> list[Summary]:
     """Composes the summary of a document.
 
@@ -149,16 +150,14 @@ def compose_summary(
           of the document.
       most: the maximum number of lines.
       limit: the length limit.
-      is_english: whether the rules for English apply.
+      language: the language of the document.
 
     Returns:
       One summary, or none if no line is within the limit. Its score and mean
       log-probability are the means over the lines that the network wrote.
     """
     lines = [
-        line
-        for each in rewritten
-        for line in _lines(each, expected.pairs, is_english=is_english)
+        line for each in rewritten for line in _lines(each, expected.pairs, language)
     ]
     options = [
         Option(line.sentence.start, line.words, line_size(line.text), line.cost)
@@ -182,26 +181,27 @@ def compose_summary(
 
 
 def _lines(
-    rewritten: RewrittenSentence, pairs: Collection[Gram], *, is_english: bool
+    rewritten: RewrittenSentence, pairs: Collection[Gram], language: str | None
 ) -> list[_Line]:
     """The possible lines for a sentence, the unchanged sentence last.
 
     Args:
       rewritten: the sentence and its rewrites.
       pairs: all pairs of words of the document.
-      is_english: as in `compose_summary`.
+      language: as in `compose_summary`.
     """
     sentence = rewritten.sentence
     source = one_line(sentence.text)  # normalised as the rewrites are
-    source_words = tokenize(source)
-    telling = sentence_confidence if is_english else lambda _: 1.0
+    source_words = tokenize(source, language)
+    has_rules = is_english(language)
+    telling = sentence_confidence if has_rules else lambda _: 1.0
     source_confidence = telling(source)
     lines = []
     best_score = max((way.score for way in rewritten.ways), default=0.0)
     for way in rewritten.ways:
         text = _spaced_as(source, one_line(way.text))
-        words = tokenize(text)
-        is_allowed = not is_english or is_cut(text, words, source, source_words)
+        words = tokenize(text, language)
+        is_allowed = not has_rules or is_cut(text, words, source, source_words)
         if not (way.is_finished and is_allowed and words):
             continue
         cost = _SCORE_WEIGHT * (best_score - way.score)
@@ -217,14 +217,14 @@ def _lines(
         cost -= _NOVELTY_WEIGHT * novel / max(len(words), 1)
         cost += _DOUBT_COST * (1.0 - confidence)
         lines.append(_Line(sentence, text, words, way, cost, confidence))
-    if is_english:
+    if has_rules:
         for text in cut_sentence(source):
             confidence = min(sentence_confidence(text), source_confidence)
             confidence *= CUT_CONFIDENCE
             if confidence < MIN_TAKEN_CONFIDENCE:
                 continue
             cost = _DOUBT_COST * (1.0 - confidence)
-            words = tokenize(text)
+            words = tokenize(text, language)
             lines.append(_Line(sentence, text, words, None, cost, confidence))
     cost = _UNWRITTEN_COST if lines else 0.0
     return [

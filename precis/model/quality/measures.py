@@ -21,7 +21,7 @@ from precis.model.quality.facts import SourceFacts, UnsupportedFacts, unsupporte
 from precis.model.quality.flags import FLAGS, REFUSAL
 from precis.model.text.article import Article
 from precis.model.text.attribution import loses_attribution
-from precis.model.text.words import words
+from precis.model.text.words import count_joined_words, words
 
 REPEATED_NGRAM = 3
 # Thresholds of the flags too_short, barely_shorter and repeated.
@@ -55,7 +55,7 @@ class ArticleWords:
     def __init__(self, words: str) -> None:
         """Stores the words, which are joined by spaces."""
         self.text = f" {words} "
-        self.count = words.count(" ") + bool(words)
+        self.count = count_joined_words(words)
 
     @functools.cached_property
     def words(self) -> list[str]:
@@ -254,12 +254,14 @@ class _Summary(NamedTuple):
       sentences: the text of each sentence.
       words_by_sentence: the words of each sentence.
       words: the words of all sentences.
+      count: the number of words, by `count_joined_words`.
       repetition: `repetition_rate` of the words.
     """
 
     sentences: list[str]
     words_by_sentence: list[list[str]]
     words: list[str]
+    count: int
     repetition: float
 
 
@@ -286,7 +288,7 @@ def measure(summary: str, source: SourceIndex, **is_flagged: bool) -> Quality:
           the name of the flag.
     """
     text = _read_summary(summary, source)
-    count = len(text.words)
+    count, matched = text.count, len(text.words)
     fragments = extractive_fragments(text.words, source.article)
     novel = novel_ngrams(text.words_by_sentence, source.article, (1, 2, 3, 4))
     unsupported = unsupported_facts(text.sentences, source.facts)
@@ -299,8 +301,8 @@ def measure(summary: str, source: SourceIndex, **is_flagged: bool) -> Quality:
         novel_2grams_percent=novel[1],
         novel_3grams_percent=novel[2],
         novel_4grams_percent=novel[3],
-        coverage=sum(fragments) / count if count else None,
-        density=sum(length**2 for length in fragments) / count if count else None,
+        coverage=sum(fragments) / matched if count else None,
+        density=sum(length**2 for length in fragments) / matched if count else None,
         compression=source.article.count / count if count else None,
         length_ratio=count / source.article.count if source.article.count else None,
         repetition_rate=text.repetition,
@@ -321,7 +323,7 @@ def compare(summary: str, source: SourceIndex) -> ComparedQuality:
     text = _read_summary(summary, source)
     (novel,) = novel_ngrams(text.words_by_sentence, source.article, (2,))
     flags = _flags(text, source, unsupported_facts(text.sentences, source.facts))
-    return ComparedQuality(len(text.words), novel, text.repetition, flags)
+    return ComparedQuality(text.count, novel, text.repetition, flags)
 
 
 def _read_summary(summary: str, source: SourceIndex) -> _Summary:
@@ -335,7 +337,8 @@ def _read_summary(summary: str, source: SourceIndex) -> _Summary:
     ]
     all_words = [word for sentence in words_by_sentence for word in sentence]
     repetition = repetition_rate(all_words)
-    return _Summary(sentences, words_by_sentence, all_words, repetition)
+    count = count_joined_words(" ".join(all_words))
+    return _Summary(sentences, words_by_sentence, all_words, count, repetition)
 
 
 def _flags(
@@ -350,7 +353,7 @@ def _flags(
       summary, source, is_flagged: as for `measure`.
       unsupported: the facts of the summary that the source does not hold.
     """
-    count, limit = len(summary.words), source.article.count
+    count, limit = summary.count, source.article.count
     is_repeated = summary.repetition > MAX_QUOTED_REPETITION_RATE or (
         summary.repetition > MAX_REPETITION_RATE
         and excess_repetition_rate(summary.words, source.article) > MAX_REPETITION_RATE

@@ -8,6 +8,10 @@ A record holds these features; in this example, tokens of BART are shown for the
     source_tokens  int64 [1]   845
     highlights     bytes [1]   It rained.
 
+A text that is not English also has its language:
+
+    language       bytes [1]   de
+
 The source is cut at max_source_tokens and includes the special tokens that an imported
 tokenizer puts around a text; `source_tokens` is its length before the cut. The target
 is cut at max_target_tokens and has no special tokens at its end. `highlights` is the
@@ -43,6 +47,7 @@ import numpy as np
 
 from precis.model import files
 from precis.model.errors import DataError
+from precis.model.text.language import ENGLISH, is_english
 
 _LENGTH = struct.Struct("<Q")
 _CRC = struct.Struct("<I")
@@ -106,6 +111,8 @@ FEATURES = {
     "source_tokens": "int64",
     "highlights": "bytes",
 }
+# Only records of texts that are not English have it.
+LANGUAGE = "language"
 ORACLE_FEATURES = {"sentences": "bytes", "oracle": "int64"}
 
 # The first byte of a protobuf field is its number and its wire type. Type 2 is a length
@@ -135,6 +142,7 @@ class Example(NamedTuple):
       source_tokens: the number of tokens of the source before the cut.
       highlights: the text of the target; a summary has one sentence per line.
       labelled: the sentences of the article with oracle labels, if requested.
+      language: the language of the article; None if it is not known.
     """
 
     document_id: str
@@ -143,6 +151,7 @@ class Example(NamedTuple):
     source_tokens: int
     highlights: str
     labelled: LabelledSentences | None = None
+    language: str | None = None
 
 
 def serialise(example: Example) -> bytes:
@@ -160,6 +169,8 @@ def serialise(example: Example) -> bytes:
     if example.labelled:
         features[b"oracle"] = _int64_list(np.asarray(example.labelled.oracle))
         features[b"sentences"] = _bytes_list(example.labelled.sentences)
+    if not is_english(example.language):
+        features[LANGUAGE.encode()] = _bytes_list([str(example.language)])
     entries = [_map_entry(name, feature) for name, feature in sorted(features.items())]
     return _field(_FIELD_1, b"".join(entries))
 
@@ -234,6 +245,7 @@ def feature_spec() -> dict[str, Any]:
         "target": tf.io.RaggedFeature(tf.int64),
         "source_tokens": tf.io.FixedLenFeature([], tf.int64),
         "highlights": tf.io.FixedLenFeature([], tf.string),
+        LANGUAGE: tf.io.FixedLenFeature([], tf.string, default_value=ENGLISH),
     }
 
 
@@ -243,11 +255,13 @@ class LabelledArticle(NamedTuple):
     Attributes:
       sentences, oracle: as in `LabelledSentences`.
       highlights: the reference, one sentence per line.
+      language: the language of the article.
     """
 
     sentences: tuple[str, ...]
     oracle: tuple[int, ...]
     highlights: str
+    language: str
 
 
 def read_labelled(path: str) -> Iterator[LabelledArticle]:
@@ -263,8 +277,10 @@ def read_labelled(path: str) -> Iterator[LabelledArticle]:
             features = tf.train.Example.FromString(record).features.feature
             sentences = features["sentences"].bytes_list.value
             (highlights,) = features["highlights"].bytes_list.value
+            (language,) = features[LANGUAGE].bytes_list.value or (ENGLISH.encode(),)
             yield LabelledArticle(
                 sentences=tuple(sentence.decode() for sentence in sentences),
                 oracle=tuple(features["oracle"].int64_list.value),
                 highlights=highlights.decode(),
+                language=language.decode(),
             )

@@ -11,5 +11,5 @@ clause_cuts    sentences shortened by leaving out clauses
 answer         the summary in the output of a language model
 words          words of a text, and of many texts at once
 porter         stems
-stop_words     English stop words
+stop_words     stop words of languages
 """

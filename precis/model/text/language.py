@@ -1,5 +1,7 @@
 """The language of a text, as a code of ISO 639: `en`, `de`, `zh`.
 
+Rules for a language, such as its stop words, are chosen by this code.
+
 English is recognised by its stop words, a hundred times as fast as by the detector. For
 other texts the detector is py3langid, after Lui and Baldwin (2012).
 """
@@ -25,6 +27,12 @@ _CERTAIN = frozenset(
 )
 # Shorter texts have no language.
 _MIN_CHARACTERS = 40
+# Languages with the rules of another: Egyptian and Moroccan Arabic, Bosnian, Malay,
+# Norwegian, Wu and Cantonese.
+_BASE = {
+    **{"ary": "ar", "arz": "ar", "bs": "hr", "sh": "hr", "ms": "id"},
+    **{"nb": "no", "nn": "no", "wuu": "zh", "yue": "zh"},
+}
 # Of the language; related languages, as Croatian and Bosnian, share the probability.
 _MIN_PROBABILITY = 0.5
 
@@ -42,6 +50,9 @@ def language_of(text: str) -> str | None:
     beginning = text[:_CHARACTERS]
     if len(beginning) < _MIN_CHARACTERS:
         return None
+    # The detector learned from texts in small letters: it takes capitals for others.
+    if 2 * sum(map(str.isupper, beginning)) > sum(map(str.isalpha, beginning)):
+        beginning = beginning.lower()
     language, _ = _detector().classify(beginning)
     # `und` means that the detector is unsure, `zxx` that the text is not a language.
     return None if language in ("und", "zxx") else str(language)
@@ -50,6 +61,11 @@ def language_of(text: str) -> str | None:
 def is_english(language: str | None) -> bool:
     """Whether the rules for English apply: also to a text whose language is unknown."""
     return language in (None, ENGLISH)
+
+
+def base_language(language: str) -> str:
+    """The language whose rules apply: `no` for `nb` and `nn`, `zh` for `yue`."""
+    return _BASE.get(language, language)
 
 
 @functools.cache

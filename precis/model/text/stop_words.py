@@ -1,8 +1,8 @@
-"""English stop words: words too common to tell one subject from another.
+"""Stop words: words too common to tell one subject from another.
 
-The list is the English one of the Snowball project
-(https://snowballstem.org/algorithms/english/stop.txt), 174 words, unchanged. It is
-distributed under the 3-clause BSD licence:
+The lists of other languages are in stop_words.toml. The English list is the one of the
+Snowball project (https://snowballstem.org/algorithms/english/stop.txt), 174 words,
+unchanged. It is distributed under the 3-clause BSD licence:
 
 Copyright (c) 2001, Dr Martin Porter,
 Copyright (c) 2002, Richard Boulton.
@@ -31,6 +31,12 @@ LIABILITY, OR TORT (INCLUDING NEGLIGENCE OR OTHERWISE) ARISING IN ANY WAY OUT OF
 OF THIS SOFTWARE, EVEN IF ADVISED OF THE POSSIBILITY OF SUCH DAMAGE.
 """
 
+import functools
+import tomllib
+from pathlib import Path
+
+from precis.model.text.words import words
+
 _SNOWBALL = """
 i me my myself we our ours ourselves you your yours yourself yourselves he him his
 himself she her hers herself it its itself they them their theirs themselves what which
@@ -53,3 +59,23 @@ STOP_WORDS = frozenset(_SNOWBALL.split())
 TOKENISED_FRAGMENTS = frozenset(
     "s t d m ll re ve n't ca wo sha lrb rrb lsb rsb".split()
 )
+
+
+def stop_words(language: str | None) -> frozenset[str]:
+    """The stop words of a language, with their case folded; the English ones for None,
+    and none for a language without a list.
+    """
+    if language in (None, "en"):
+        return STOP_WORDS
+    return _lists().get(language, frozenset())
+
+
+@functools.cache
+def _lists() -> dict[str, frozenset[str]]:
+    """The stop words of languages other than English, read when first needed."""
+    path = Path(__file__).with_suffix(".toml")
+    return {
+        language: frozenset(word.casefold() for word in words(listed))
+        for languages, listed in tomllib.loads(path.read_text("utf-8")).items()
+        for language in languages.split()
+    }

@@ -10,10 +10,15 @@ chunks of some hundred documents, and Python processes each distinct chunk once.
     join_words    "rain fell"    "mid-may rain fell"
 """
 
+import functools
+import importlib
+import importlib.metadata
+import itertools
+import math
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -28,23 +33,134 @@ WORD = re.compile(_PATTERN.format(alnum=r"[^\W_]", letter=r"[^\W\d_]"))
 _ASCII_WORD = re.compile(_PATTERN.format(alnum="[a-z0-9]", letter="[a-z]"), re.ASCII)
 # Marks between words, in texts that are otherwise ASCII.
 _TYPOGRAPHIC_MARKS = "“”‘–—…•£€"
+# Letters of scripts without spaces between words, with their vowel signs.
+_CJK = r"[\p{Han}\p{Hiragana}\p{Katakana}ー]"
+_SOUTH_EAST_ASIAN = r"[\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
+_UNSPACED = rf"[[{_CJK}{_SOUTH_EAST_ASIAN}]&&[\p{{L}}\p{{M}}\p{{Nl}}ー]]"
+# Letters for which the patterns above are not enough: combining marks and all later
+# characters. A text without them is faster to read.
+_BEYOND_LATIN = re.compile("[\u0300-\U0010ffff]")
+# The average length of a word of ICU, in characters.
+_WORD_CHARACTERS = {_CJK: 1.6, _SOUTH_EAST_ASIAN: 4.0}
+# Letters and digits as wide as Chinese characters, and narrow kana.
+_WIDE = re.compile("[\uff01-\uffef]+")
+# Characters within words that show only how to draw or to break them: zero-width
+# non-joiner and joiner, soft hyphen. Normalised text does not have them.
+_INVISIBLE = "\u200c\u200d\xad"
 
 
 def words(text: str) -> list[str]:
     """The words of a text in lower case and NFC, without punctuation.
 
-    A word consists of letters and digits. An apostrophe or hyphen between two of them
-    belongs to the word (`don't`, `well-known`), and so do a point or comma between
-    digits (`4.5m`, `1,200`) and a point between single letters (`u.s`). A typographic
-    apostrophe counts as a plain apostrophe.
+    A word consists of letters with their marks, and of digits. An apostrophe or hyphen
+    between two of them belongs to the word (`don't`, `well-known`), and so do a point
+    or comma between digits (`4.5m`, `1,200`) and a point between single letters
+    (`u.s`). A typographic apostrophe counts as a plain apostrophe.
+
+    Texts in Chinese characters, kana, Thai, Lao, Khmer or Burmese have no spaces
+    between words. Their words are from ICU if the extra `languages` is installed, and
+    otherwise all pairs of neighbouring characters: `东京都` gives `东京` and `京都`.
     """
     if text.isascii():
         return _ASCII_WORD.findall(text.lower())
     text = unicodedata.normalize("NFC", text).lower().replace("’", "'")
     for mark in _TYPOGRAPHIC_MARKS:
         text = text.replace(mark, " ")
-    pattern = _ASCII_WORD if text.isascii() else WORD
-    return pattern.findall(text)
+    if text.isascii():
+        return _ASCII_WORD.findall(text)
+    if not _BEYOND_LATIN.search(text):
+        return WORD.findall(text.replace("\xad", ""))
+    patterns = _patterns()
+    # `i̇` is the lower case of the Turkish İ.
+    text = drop_invisible(text).replace("i̇", "i")
+    if not patterns.unspaced.search(text):
+        return patterns.word.findall(text)
+    # Not the whole text in NFKC, which cuts the Thai vowel ำ in two.
+    text = _WIDE.sub(lambda found: unicodedata.normalize("NFKC", found[0]), text)
+    found: list[str] = []
+    for word in patterns.word.findall(text.lower()):
+        is_unspaced = patterns.unspaced.match(word)
+        found += _split_unspaced(word) if is_unspaced else (word,)
+    return found
+
+
+def count_joined_words(joined: str) -> int:
+    """The number of words, given `words` joined by spaces.
+
+    Pairs of characters, where the extra `languages` is not installed, are converted to
+    words by the average length of a word: 1.6 characters in Chinese and Japanese, 4 in
+    Thai, Lao, Khmer and Burmese.
+    """
+    count = joined.count(" ") + bool(joined)
+    if joined.isascii() or not _BEYOND_LATIN.search(joined):
+        return count
+    if word_breaker() is None:
+        for pattern, characters in _patterns().unspaced_words:
+            pairs = len(pattern.findall(joined))
+            count -= pairs - math.ceil(pairs / characters)
+    return count
+
+
+def drop_invisible(text: str) -> str:
+    """Removes the invisible characters within words, as normalised text has none."""
+    for character in _INVISIBLE:
+        text = text.replace(character, "")
+    return text
+
+
+def count_unspaced(text: str) -> int:
+    """The number of letters of scripts without spaces between words."""
+    return len(_patterns().unspaced.findall(text))
+
+
+class _Patterns(NamedTuple):
+    word: Any
+    unspaced: Any
+    unspaced_words: tuple[tuple[Any, float], ...]
+
+
+@functools.cache
+def _patterns() -> _Patterns:
+    """The patterns for texts that are not ASCII, compiled when they are needed."""
+    import regex
+
+    alnum = rf"[\p{{L}}\p{{N}}\p{{M}}--{_UNSPACED}]"
+    letter = rf"[\p{{L}}\p{{M}}--{_UNSPACED}]"
+    spaced = _PATTERN.format(alnum=alnum, letter=letter)
+    flags = regex.VERSION1
+    return _Patterns(
+        regex.compile(rf"{_UNSPACED}+|(?!\p{{M}}){spaced}", flags),
+        regex.compile(_UNSPACED, flags),
+        tuple(
+            (regex.compile(rf"(?<!\S){script}", flags), characters)
+            for script, characters in _WORD_CHARACTERS.items()
+        ),
+    )
+
+
+def _split_unspaced(run: str) -> list[str]:
+    """The words of a run of letters without spaces."""
+    breaker = word_breaker()
+    if breaker is not None:
+        return list(breaker(run, "en"))
+    return list(map("".join, itertools.pairwise(run))) if len(run) > 1 else [run]
+
+
+@functools.cache
+def word_breaker() -> Any:
+    """The class of ICU that finds words; None without the extra `languages`."""
+    try:
+        return importlib.import_module("icu4py.breakers").WordBreaker
+    except ModuleNotFoundError:
+        return None
+
+
+def word_breaker_version() -> str:
+    """The package that finds words, with its version; empty if there is none."""
+    try:
+        return f"icu4py {importlib.metadata.version('icu4py')}"
+    except importlib.metadata.PackageNotFoundError:
+        return ""
 
 
 ValueT = TypeVar("ValueT")

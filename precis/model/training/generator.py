@@ -17,7 +17,7 @@ from precis.model.network.build import build_network
 from precis.model.network.config import NetworkConfig
 from precis.model.network.generator import Generator
 from precis.model.progress.stages import say
-from precis.model.records.example import feature_spec
+from precis.model.records.example import LANGUAGE, feature_spec
 from precis.model.search.config import SearchConfig
 from precis.model.search.special import special_tokens
 from precis.model.tokenization.folder import AnyTokenizer
@@ -189,11 +189,13 @@ class GeneratorTraining(Training):
         tokenizers = self.records.tokenizers
         self._sources = [tokenizers.source.cut(source, limit) for source in sources]
         self._references = [each["highlights"].numpy().decode() for each in examples]
-        if 2 * sum(map(rouge.reads, self._references)) < len(self._references):
+        self._languages = [each[LANGUAGE].numpy().decode() for each in examples]
+        are_read = map(rouge.reads, self._references, self._languages)
+        if 2 * sum(are_read) < len(self._references):
             self.best_by = "loss"
             say(
-                "the best step is chosen by its loss, as ROUGE reads only a to z and "
-                "0 to 9, but most highlights use other letters"
+                "the best step is chosen by its loss, as ROUGE finds no words in most "
+                "highlights"
             )
         self._validation_batches = epoch_batches(
             [shards],
@@ -244,7 +246,8 @@ class GeneratorTraining(Training):
         ]
         scores = {}
         if self.best_by != "loss":
-            scores = rouge.scores(self._references, [each.text for each in summaries])
+            texts = [each.text for each in summaries]
+            scores = rouge.scores(self._references, texts, self._languages)
         log_probs = [each.mean_log_prob for each in summaries]
         return {
             "loss": loss / tokens,

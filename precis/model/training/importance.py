@@ -21,6 +21,7 @@ from precis.model.extractive.importance import (
     ngram_features,
 )
 from precis.model.extractive.ngrams import Gram, Ngrams, find_ngrams, find_pairs
+from precis.model.text.stop_words import STOP_WORDS
 
 _LAYERS = (64, 32)
 _EPOCHS = 3
@@ -41,11 +42,13 @@ class ScoredArticle(NamedTuple):
       sentences: the words of each sentence, as ROUGE tokenizes them.
       scores: float64 [N], the scores of the selector.
       reference: the words of the reference.
+      stops: the stop words of the language.
     """
 
     sentences: Sequence[Sequence[str]]
     scores: np.ndarray
     reference: Sequence[str]
+    stops: frozenset[str] = STOP_WORDS
 
 
 def train_importance(
@@ -58,8 +61,7 @@ def train_importance(
       seed: the seed of the weights and of the order of n-grams.
 
     Returns:
-      The model; None if ROUGE finds no pair of words in the articles, as in alphabets
-      other than the Latin one.
+      The model; None if ROUGE finds no pair of words in the articles.
     """
     if not any(
         len(sentence) > 1 for article in articles for sentence in article.sentences
@@ -114,6 +116,7 @@ def _learn(
             sum(map(len, article.sentences)),
             lexicon,
             of_words=known,
+            stops=article.stops,
             taken=taken,
         )
         for article, ngrams, known, taken in zip(

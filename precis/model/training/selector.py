@@ -37,7 +37,9 @@ from precis.model.network.selector import Selector
 from precis.model.progress.stages import stage
 from precis.model.records.dataset import load_dataset, require_oracle
 from precis.model.records.example import read_labelled
-from precis.model.rouge import Reference, reads, tokenize
+from precis.model.rouge import Reference, tokenize
+from precis.model.text.language import ENGLISH
+from precis.model.text.stop_words import stop_words
 from precis.model.training.config import ExtractiveTraining, TrainingConfig
 from precis.model.training.importance import (
     ScoredArticle,
@@ -66,6 +68,7 @@ class TrainingArticle(NamedTuple):
       labels: float32 [N], 1 for a sentence with the oracle label.
       sentences: the texts of the sentences; empty if only training needs the article.
       highlights: the reference; empty in the same case.
+      language: the language of the article.
     """
 
     vectors: np.ndarray
@@ -73,6 +76,7 @@ class TrainingArticle(NamedTuple):
     labels: np.ndarray
     sentences: tuple[str, ...] = ()
     highlights: str = ""
+    language: str = ENGLISH
 
 
 class SelectorTraining(Training):
@@ -181,12 +185,10 @@ class SelectorTraining(Training):
                 f"{self.records}: a split has no article with a sentence to learn "
                 "from; prepare another corpus"
             )
-        are_read = [reads(article.highlights) for article in self.validated]
-        if 2 * sum(are_read) < len(are_read):
+        if not any(article.labels.any() for article in self.articles):
             raise DataError(
-                f"{self.records}: oracle labels need ROUGE, which reads only a to z "
-                "and 0 to 9, but most highlights use other letters; summarize with a "
-                "method that needs no training"
+                f"{self.records}: no sentence of an article has a word of its "
+                "highlights, so there is nothing to learn; prepare another corpus"
             )
 
     def _build_network(self, shape: SelectorConfig) -> Any:
@@ -267,9 +269,15 @@ class SelectorTraining(Training):
         scores = _score(self.network, articles)
         rows = []
         for article, row in zip(articles, scores, strict=True):
-            places = select(article.sentences, row, selection=SelectionConfig())
+            places = select(
+                article.sentences,
+                row,
+                selection=SelectionConfig(),
+                language=article.language,
+            )
             summary = "\n".join(article.sentences[place] for place in sorted(places))
-            figures = Reference(article.highlights).score(summary)
+            reference = Reference(article.highlights, article.language)
+            figures = reference.score(summary)
             rows.append([figures[name] for name in ("rouge1", "rouge2")])
         rouge1, rouge2 = np.mean(rows, axis=0).tolist()
         labels = np.concatenate([article.labels for article in articles])
@@ -309,10 +317,14 @@ class SelectorTraining(Training):
             articles = sample[start : start + _SCORED_TOGETHER]
             scores = _score(self.network, articles)
             for article, row in zip(articles, scores, strict=True):
-                sentences = [tokenize(sentence) for sentence in article.sentences]
-                reference = tokenize(article.highlights)
+                language = article.language
+                sentences = [tokenize(each, language) for each in article.sentences]
+                reference, stops = (
+                    tokenize(article.highlights, language),
+                    stop_words(language),
+                )
                 if reference and any(sentences):
-                    scored.append(ScoredArticle(sentences, row, reference))
+                    scored.append(ScoredArticle(sentences, row, reference, stops))
         importance = train_importance(scored, seed=self.training.seed)
         return importance and self._calibrated(importance)
 
@@ -321,16 +333,21 @@ class SelectorTraining(Training):
         values, figures = [], []
         scores = _score(self.network, self.validated)
         for article, row in zip(self.validated, scores, strict=True):
-            expected = importance.expect_reference(article.sentences, row)
+            language = article.language
+            expected = importance.expect_reference(article.sentences, row, language)
             if expected is None or not article.highlights:
                 continue
             places = select_expected(
-                article.sentences, row, expected, selection=SelectionConfig()
+                article.sentences,
+                row,
+                expected,
+                selection=SelectionConfig(),
+                language=language,
             )
             summary = "\n".join(article.sentences[place] for place in sorted(places))
-            values.append(expected_rouge2(summary, expected))
-            rouge2 = Reference(article.highlights).score(summary)["rouge2"]
-            figures.append(rouge2)
+            values.append(expected_rouge2(summary, expected, language))
+            reference = Reference(article.highlights, language)
+            figures.append(reference.score(summary)["rouge2"])
         if not values:
             return importance
         calibration = fit_rising(np.array(values), np.array(figures))
@@ -385,7 +402,8 @@ class SelectorTraining(Training):
             [
                 [record.sentences[number] for number in order]
                 for record, order in zip(records, orders, strict=True)
-            ]
+            ],
+            languages=[record.language for record in records],
         )
         for place, (record, order) in enumerate(zip(records, orders, strict=True)):
             if not record.sentences:
@@ -399,7 +417,9 @@ class SelectorTraining(Training):
             )
             if text_every and place % text_every == 0 and not is_shuffled[place]:
                 article = article._replace(
-                    sentences=record.sentences[:most], highlights=record.highlights
+                    sentences=record.sentences[:most],
+                    highlights=record.highlights,
+                    language=record.language,
                 )
             yield article
 

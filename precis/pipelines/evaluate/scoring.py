@@ -139,8 +139,9 @@ def score_rows(
         if split_sentences:
             row.update(lines)
             others = [one_sentence_a_line(text, language) for text in others]
-        scores.append(_score(row, others))
-        counts["unread"] += not any(map(rouge.reads, (row[REFERENCE], *others)))
+        references = rouge_references((row[REFERENCE], *others), scored.get("language"))
+        scores.append(_score(row, references))
+        counts["unread"] += not references
     measured = [measures_of_row(row) for row in scored_rows]
     for scored, of_row, measures in zip(scored_rows, texts, measured, strict=True):
         add_facts_of_reference(of_row, measures, scored.get("language"))
@@ -215,15 +216,21 @@ def one_sentence_a_line(text: str, language: str = ENGLISH) -> str:
     return "\n".join(sentence.text for sentence in sentences)
 
 
+def rouge_references(
+    texts: Iterable[str], language: str | None
+) -> list[rouge.Reference]:
+    """The references that ROUGE can read."""
+    read = [text for text in texts if rouge.reads(text, language)]
+    return [rouge.Reference(text, language) for text in read]
+
+
 def _score(
-    texts: Mapping[str, str], other_references: Iterable[str]
+    texts: Mapping[str, str], references: Sequence[rouge.Reference]
 ) -> dict[str, dict[str, float | None]]:
     """The F1 of `rouge.MEASURES` for every system of a row, each for the reference with
     the highest value (Lin 2004, section 2.1), as in `score_multi` of rouge-score. None
     if ROUGE can read no reference.
     """
-    read = filter(rouge.reads, (texts[REFERENCE], *other_references))
-    references = list(map(rouge.Reference, read))
     scores = {}
     for system, text in texts.items():
         if system != REFERENCE:

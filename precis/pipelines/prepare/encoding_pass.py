@@ -124,6 +124,7 @@ class EncodeWorker(PassWorker):
                 source.source_tokens,
                 pair.target,
                 self._label(article, pair),
+                article.language,
             )
             yield article.document.split, example, len(target)
 
@@ -132,7 +133,8 @@ class EncodeWorker(PassWorker):
         if not self.options.oracle_sentences:
             return None
         texts = article.sentence_lines
-        picks = oracle_sentences(texts, pair.target, self.options.oracle_sentences)
+        count, language = self.options.oracle_sentences, article.language
+        picks = oracle_sentences(texts, pair.target, count, language)
         return LabelledSentences(texts, tuple(pick.place for pick in picks))
 
 

@@ -48,8 +48,8 @@ def read_pairs(article: Article, options: PrepareOptions) -> list[TrainingPair] 
     if not highlights:
         return "without_highlights"
     # Otherwise oracle labels would depend on numbers and foreign names.
-    if options.oracle_sentences and not reads(highlights):
-        return "without_latin_highlights"
+    if options.oracle_sentences and not reads(highlights, article.language):
+        return "without_readable_highlights"
     if options.target in SENTENCE_PAIRS:
         pairs = _sentence_pairs(article, highlights, options)
         return pairs or "without_supported_sentences"
@@ -75,11 +75,17 @@ def _sentence_pairs(
     if not sentences:
         return []
     pairs = []
-    for aligned in align_lines(sentences, _UPDATE_LABEL.sub("", highlights)):
+    language = article.language
+    reference = _UPDATE_LABEL.sub("", highlights)
+    for aligned in align_lines(sentences, reference, language):
         line, sentence = aligned.line, sentences[aligned.place]
         is_said = aligned.share >= _MIN_SHARE and len(line) <= len(sentence)
         if is_said and options.target == "cuts":
-            is_said = is_cut(line, tokenize(line), sentence, tokenize(sentence))
+            of_line, of_sentence = (
+                tokenize(line, language),
+                tokenize(sentence, language),
+            )
+            is_said = is_cut(line, of_line, sentence, of_sentence)
         if is_said:
             pairs.append(TrainingPair(options.task_prefix + sentence, line))
     return pairs

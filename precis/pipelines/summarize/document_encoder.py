@@ -100,10 +100,12 @@ class DocumentEncoder:
     ) -> EncodedDocument:
         """Encodes each of the best long sentences of a document as a source."""
         assert scores is not None
-        lines, is_english = article.sentence_lines, article.is_english
+        lines = article.sentence_lines
         count = self.options.written_sentences
-        best = best_sentences(lines, scores, count=count, is_english=is_english)
-        least, most = (_MIN_WRITTEN_WORDS, _MOST_WRITTEN) if is_english else (0, count)
+        best = best_sentences(lines, scores, count=count, language=article.language)
+        least, most = 0, count
+        if article.is_english:
+            least, most = _MIN_WRITTEN_WORDS, _MOST_WRITTEN
         places = [n for n in best if len(lines[n].split()) >= least][:most] or best[:1]
         ids = [source.ids for source in self.encode_texts([lines[n] for n in places])]
         tokens = whole.source_tokens

@@ -39,19 +39,13 @@ def neural_scores(
       terms: the terms of the articles; None if they are not known.
     """
     sentences = [article.sentence_texts for article in articles]
-    # The network learned from English terms and needs them in every language.
-    known = {
-        n: of_article
-        for n, of_article in enumerate(terms)
-        if of_article is not None and articles[n].is_english
-    }
-    others = [n for n in range(len(articles)) if n not in known]
-    found = find_terms([sentences[n] for n in others])
-    known |= dict(zip(others, found, strict=True))
-    of_all = [known[n] for n in range(len(articles))]
+    known = [of_article for of_article in terms if of_article is not None]
+    if len(known) < len(articles):
+        languages = [article.language for article in articles]
+        known = find_terms(sentences, languages=languages)
     return [
         np.array([round_score(score) for score in scores.tolist()])
-        for scores in selector.score(sentences, of_all)
+        for scores in selector.score(sentences, known)
     ]
 
 
@@ -76,12 +70,8 @@ def read_words(
     terms: list[Terms | None] = [None] * len(articles)
     if NEURAL in methods or not TERM_METHODS.keys().isdisjoint(methods):
         texts = [article.sentence_texts for article in articles]
-        terms = [*find_terms(texts, chunks=chunks)]
-        others = [n for n, article in enumerate(articles) if not article.is_english]
-        other_texts = [texts[n] for n in others]
-        other_terms = find_terms(other_texts, is_english=False)
-        for n, of_article in zip(others, other_terms, strict=True):
-            terms[n] = of_article
+        languages = [article.language for article in articles]
+        terms = [*find_terms(texts, languages=languages, chunks=chunks)]
     words = join_words(chunks)
     sentence_words = iter(words)
     for article, head in zip(articles, words[len(sentences) :], strict=True):
@@ -117,8 +107,9 @@ def choose_sentences(
     for method in methods:
         if method == ORACLE:
             reference, count = article.document.highlights or "", selection.count
-            is_read = reads(reference)
-            picks = oracle_sentences(texts, reference, count) if is_read else []
+            language, picks = article.language, []
+            if reads(reference, language):
+                picks = oracle_sentences(texts, reference, count, language)
             sizes = [line_size(texts[pick.place]) for pick in picks]
             while not selection.limit.holds(sizes[: len(picks)]):
                 picks.pop()
@@ -135,7 +126,7 @@ def choose_sentences(
             scores,
             selection=selection,
             is_baseline=method in BASELINES,
-            is_english=article.is_english,
+            language=article.language,
             expected=expected if method == NEURAL else None,
             known_words=article.words_by_sentence,
         )

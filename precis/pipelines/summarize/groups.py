@@ -12,6 +12,7 @@ hash of the words. A resumed job joins again.
 
 import dataclasses
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,7 +27,7 @@ from precis.model.extractive.groups import (
     choose_of_group,
 )
 from precis.model.progress.counters import enter_step
-from precis.model.text.language import is_english
+from precis.model.text.language import ENGLISH
 from precis.model.text.wrapping import shown_line
 from precis.pipelines.corpus.dead_letters import DeadLetterWriter
 from precis.pipelines.corpus.options import CorpusOptions
@@ -298,14 +299,18 @@ def summarize_group(
     """
     first = candidates[0]
     candidates = [each for each in candidates if each["text"] is not None]
-    english = sum(is_english(each["language"]) for each in candidates)
+    languages = Counter(each["language"] or ENGLISH for each in candidates)
+    # English if as many sentences are English as not.
+    language = ENGLISH
+    if candidates and 2 * languages[ENGLISH] < len(candidates):
+        language = max(languages, key=lambda name: (languages[name], name))
     # Salience is a product of scores of `neural`.
     has_scores = all(each["score"] is not None for each in candidates)
     method = SALIENCE if candidates and has_scores else CENTRALITY
     choices = choose_of_group(
         [Candidate(*(each[name] for name in Candidate._fields)) for each in candidates],
         selection=settings.selection,
-        is_english=2 * english >= len(candidates),
+        language=language,
         method=method,
     )
     sentences = [

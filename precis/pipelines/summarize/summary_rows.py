@@ -34,7 +34,7 @@ from precis.model.text.language import ENGLISH
 from precis.model.text.length_limit import LengthLimit
 from precis.model.text.normalization import one_line
 from precis.model.text.sentences import Sentence
-from precis.model.text.words import words
+from precis.model.text.words import count_joined_words, words
 from precis.model.text.wrapping import shown_line
 from precis.pipelines.summarize.extractive_summaries import choose_sentences
 from precis.pipelines.summarize.summary_settings import SummarySettings
@@ -135,7 +135,10 @@ class SummaryRow:
         """
         limit, body = self.settings.fallback.min_source_words, self.article.body
         beginning = body[: limit * _WORD_CHARACTERS]
-        return len(words(beginning)) < limit and len(words(body)) < limit
+        return all(
+            count_joined_words(" ".join(words(text))) < limit
+            for text in (beginning, body)
+        )
 
     @property
     def sources(self) -> list[np.ndarray]:
@@ -169,7 +172,8 @@ class SummaryRow:
         article, settings, selector = self.article, self.settings, self.models.selector
         if self.scores is not None and selector and selector.importance is not None:
             importance, texts = selector.importance, article.sentence_texts
-            self._expected = importance.expect_reference(texts, self.scores)
+            language = article.language
+            self._expected = importance.expect_reference(texts, self.scores, language)
         methods = self.methods
         extracts = choose_sentences(
             article,
@@ -183,7 +187,7 @@ class SummaryRow:
         text, *others = (self._text_of(extracts[name]) for name in methods)
         reference = article.document.highlights
         # If ROUGE cannot read the reference, the oracle chooses nothing.
-        chooses = methods[0] != ORACLE or reads(reference or "")
+        chooses = methods[0] != ORACLE or reads(reference or "", article.language)
         is_over_limit = bool(self._limit and article.sentences and chooses and not text)
         quality = measure(
             text,
@@ -232,7 +236,9 @@ class SummaryRow:
             self.columns["other_quality"].append(item)
         selector = self.models.selector
         if self._expected is not None and selector and selector.importance:
-            expected = selector.importance.expect_rouge2(shown.text, self._expected)
+            expected = selector.importance.expect_rouge2(
+                shown.text, self._expected, self.article.language
+            )
             self.columns["expected_rouge2"] = round_score(expected)
         self.columns |= {
             "summary": shown.text,
@@ -338,7 +344,7 @@ class SummaryRow:
             expected,
             most=selection.most,
             limit=self._limit,
-            is_english=self.article.is_english,
+            language=self.article.language,
         )
 
     def _merged(self) -> "Sequence[Summary]":

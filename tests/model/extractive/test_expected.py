@@ -148,7 +148,7 @@ def test_headings_questions_and_sentences_about_the_page_are_no_options():
     ]
     # There is nothing else.
     assert best_sentences(SENTENCES[:1], SCORES[:1], count=9) == [0]
-    in_others = best_sentences(SENTENCES, SCORES, count=9, is_english=False)
+    in_others = best_sentences(SENTENCES, SCORES, count=9, language="de")
     assert in_others == [2, 3, 1, 5, 4]
 
 

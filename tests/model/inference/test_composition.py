@@ -154,7 +154,7 @@ def test_what_the_network_leaves_as_it_was_is_the_sentence_itself():
 )
 def test_a_line_has_the_spaces_of_its_sentence(whole, written, text):
     rewritten = [RewrittenSentence(sentence(0, whole), [way(written)])]
-    (summary,) = compose_summary(rewritten, EXPECTED, most=1, is_english=False)
+    (summary,) = compose_summary(rewritten, EXPECTED, most=1, language="de")
     assert summary.text == text
 
 
@@ -188,7 +188,7 @@ def test_a_sentence_may_lose_its_clauses():
     assert summary.text == "Troops have seized the old bridge and two villages."
     confidence = CUT_CONFIDENCE * sentence_confidence(summary.text)
     assert summary.origins == ((7, 7 + len(whole), confidence),)
-    (summary,) = compose_summary(rewritten, EXPECTED, most=1, is_english=False)
+    (summary,) = compose_summary(rewritten, EXPECTED, most=1, language="de")
     assert summary.text == whole
 
 
@@ -196,8 +196,8 @@ def test_rules_for_english_apply_to_no_other_language():
     whole = "Dawn was cold, troops have seized the bridge at Mor."
     ways = [way(" "), way("Troops have seized the bridge at Mor ganz.")]
     rewritten = [RewrittenSentence(sentence(0, whole), ways)]
-    for is_english, text in ((True, whole), (False, ways[1].text)):
-        (summary,) = compose_summary(rewritten, EXPECTED, most=1, is_english=is_english)
+    for language, text in (("en", whole), ("de", ways[1].text)):
+        (summary,) = compose_summary(rewritten, EXPECTED, most=1, language=language)
         assert summary.text == text
     assert summary.origins[0].confidence == pytest.approx(0.93, abs=0.01)
 

@@ -87,7 +87,7 @@ def test_bytes_are_the_message_of_protobuf(example):
 def test_records_parse_back(examples):
     """With labels as without; a network that writes does not read them."""
     parsed = tf.io.parse_example(list(map(serialise, examples)), feature_spec())
-    assert set(parsed) == set(FEATURES)
+    assert set(parsed) == {*FEATURES, "language"}
     for name in ("source", "target"):
         expected = [getattr(example, name).tolist() for example in examples]
         assert parsed[name].to_list() == expected and parsed[name].dtype == tf.int64
@@ -101,7 +101,8 @@ def test_labelled_articles_read_back_and_damage_is_found(tmp_path):
     path = str(tmp_path / "train.tfrecord")
     files.write_bytes(path, b"".join(frame(serialise(each)) for each in LABELLED))
     assert list(read_labelled(path)) == [
-        (*example.labelled, example.highlights) for example in LABELLED
+        (*example.labelled, example.highlights, example.language or "en")
+        for example in LABELLED
     ]
     files.write_bytes(path, frame(serialise(LABELLED[0])).replace(b"Two", b"Ten"))
     message = r"train.tfrecord: damaged at byte 0 \(checksum of the record\)"

@@ -291,9 +291,10 @@ def test_texts_are_cut_as_in_the_language_of_their_row():
 
 @pytest.mark.parametrize("english", [1, 0])
 def test_references_in_other_alphabets_have_no_rouge(english, tmp_path, capsys):
-    """They are told of, and other rows are scored without them."""
+    """English rows: they are told of, and other rows are scored without them."""
     russian = make_row(7, reference_summary="Дождь шёл весь день, сказал BBC.")
     rows = [*rows_of(range(1, 1 + english)), russian]
+    rows = [{**row, "language": "en"} for row in rows]
     run = write_run(tmp_path / "run", [[rows]])
     result = evaluate(input=run, output=tmp_path / "out", resamples=10)
     assert f"1 of {1 + english} references are not scored" in capsys.readouterr().out

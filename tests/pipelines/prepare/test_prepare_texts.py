@@ -92,9 +92,11 @@ def test_a_document_without_a_target_is_skipped_also_behind_a_prefix(
 
 
 def test_oracle_labels_need_highlights_that_rouge_reads():
-    texts = ("Дождь шёл в 2026 году.", "В 2026 году шёл дождь.")
-    assert pair_of(*texts, oracle_sentences=2) == "without_latin_highlights"
-    assert pair_of(*texts).target == texts[1]
+    english, russian = "It rained in the town that they left.", "В 2026 году шёл дождь."
+    texts = english + " " + english, russian
+    assert pair_of(*texts, oracle_sentences=2) == "without_readable_highlights"
+    assert pair_of(*texts).target == russian
+    assert pair_of(russian, russian, oracle_sentences=2).target == russian
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ def test_an_oracle_keeps_the_limit(most, summary):
     (row,) = summarized([line], **flags).rows
     assert row["summary"] == summary
     assert ("over_limit" in row["quality_flags"]) == (not summary)
-    line["highlights"] = "Он выпал в понедельник."  # which ROUGE does not read
+    line["highlights"] = "... 👍"  # which ROUGE does not read
     assert summarized([line], **flags).rows[0]["quality_flags"] == ["empty"]
 
 

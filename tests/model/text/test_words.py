@@ -1,0 +1,65 @@
+"""Tests of the words of every script."""
+
+import pytest
+
+from precis.model.text import words as module
+from precis.model.text.length_limit import LengthLimit, count_words
+from precis.model.text.words import count_joined_words, words
+
+CHINESE = "今天北京大学的学生参加了会议。"
+THAI = "ประเทศไทยมีประชากรจำนวนมาก"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Größere Brücke, x̄ = 4,5", "größere brücke x̄ 4,5"),
+        ("हिन्दी में क्या है।", "हिन्दी में क्या है"),
+        ("বাংলা ভাষা", "বাংলা ভাষা"),
+        ("தமிழ் மொழி", "தமிழ் மொழி"),
+        ("می\u200cخواهم infor\xadmation ma\xadçon", "میخواهم information maçon"),
+        ("İstanbul’da", "istanbul'da"),
+        ("Дождь шёл.", "дождь шёл"),
+        ("안녕하세요 세계", "안녕하세요 세계"),
+        ("ＡＢＣ ３．５％、ｶﾞｽ", "abc 3.5 ガス"),
+        ("\u0301 ́", ""),
+    ],
+)
+def test_words_keep_their_marks(text, expected):
+    assert words(text) == expected.split()
+
+
+@pytest.mark.parametrize(
+    ("text", "of_icu", "pairs"),
+    [
+        (CHINESE, "今天 北京 大学 的 学生 参加 了 会议", 13),
+        ("日本語のテキスト、解析", "日本語 の テキスト 解析", 8),
+        (THAI, "ประเทศไทย มี ประชากร จำนวน มาก", 25),
+        ("ສະບາຍດີປະເທດລາວ", "ສະບາຍດີ ປະເທດ ລາວ", 14),
+        ("ជំរាបសួរកម្ពុជា", "ជំរាបសួរ កម្ពុជា", 14),
+        ("မြန်မာနိုင်ငံသည်", "မြန်မာနိုင်ငံ သည်", 15),
+    ],
+)
+def test_texts_without_spaces_have_the_words_of_icu_or_pairs(
+    text, of_icu, pairs, monkeypatch
+):
+    assert words(text) == of_icu.split()
+    assert count_joined_words(of_icu) == len(of_icu.split())
+    monkeypatch.setattr(module, "word_breaker", lambda: None)
+    run = text.rstrip("。").replace("、", "")
+    found = words(text)
+    assert len(found) == pairs
+    assert all(pair in run and len(pair) == 2 for pair in found)
+    # About as many words as with ICU.
+    estimate = count_joined_words(" ".join(found))
+    assert 0.7 < estimate / len(of_icu.split()) < 2.1
+
+
+def test_a_length_limit_counts_words_without_spaces(monkeypatch):
+    article = CHINESE * 20
+    assert count_words(article) == 160
+    assert LengthLimit(words=16).fits(CHINESE * 2)
+    assert not LengthLimit(words=16).fits(CHINESE * 3)
+    monkeypatch.setattr(module, "word_breaker", lambda: None)
+    assert 150 <= count_words(article) <= 180
+    assert count_words("一 and the 二") == 4
