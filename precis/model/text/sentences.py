@@ -13,6 +13,7 @@ from typing import NamedTuple
 from sentencex import get_sentence_boundaries  # pyright: ignore[reportAttributeAccessIssue]  # Made in Rust.
 
 from precis.model.text.language import ENGLISH
+from precis.model.text.sentence_ends import sentence_ends
 from precis.model.text.wrapping import flat, shown_line
 
 
@@ -39,11 +40,12 @@ def split_sentences(
 ) -> list[Sentence]:
     """Splits a text into sentences, in order, with their offsets.
 
-    The end of a line ends a sentence. Within a line sentencex finds the boundaries, and
-    `_cuts` moves them by the rules for quotation marks. Text without a letter or digit
-    belongs to the sentence before it on the line, or else to the sentence after it; a
-    line with no letter or digit has no sentence. A line of more than 100,000 characters
-    is first cut at white space, so that the time stays proportional to the length.
+    The end of a line ends a sentence. Within a line sentencex finds the boundaries, in
+    other languages than English `sentence_ends`, and `_cuts` moves them by the rules
+    for quotation marks. Text without a letter or digit belongs to the sentence before
+    it on the line, or else to the sentence after it; a line with no letter or digit has
+    no sentence. A line of more than 100,000 characters is first cut at white space, so
+    that the time stays proportional to the length.
 
     Args:
       article: the text.
@@ -110,8 +112,6 @@ _HIDDEN = {**dict.fromkeys('"“”„«»`()[]\xa0\n\r', " "), **dict.fromkeys(
 # A mark before or after a space. The pattern begins with the plain mark, for speed.
 _SINGLE_QUOTE = re.compile(r"'(?:(?<!\S.)|(?!\S))")
 _MAX_GAP_CHARACTERS = 32
-# The initial of a name (`J. Kowalski`). sentencex knows initials in few languages.
-_INITIAL = re.compile(r"\b[^\W\d_]\.$")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -138,6 +138,13 @@ def _hide_marks(piece: str) -> str:
     return hidden if hidden.isascii() else _SURROGATE.sub("\ufffd", hidden)
 
 
+def _english_ends(piece: str, language: str) -> Iterator[tuple[int, int]]:
+    """The same as `sentence_ends`, by sentencex."""
+    for boundary in get_sentence_boundaries(language, _hide_marks(piece)):
+        stop = boundary["start_index"] + len(boundary["text"].rstrip())
+        yield stop, boundary["end_index"]
+
+
 def _cuts(piece: str, language: str) -> Iterator[tuple[int, int]]:
     """The start and end of the chunks of a piece, one sentence each, without gaps.
 
@@ -145,21 +152,15 @@ def _cuts(piece: str, language: str) -> Iterator[tuple[int, int]]:
     question or exclamation mark in quotation marks, and after a bracket, the sentence
     goes on if the next letter is lower case: `"Why?" she asked.` is one sentence.
     """
-    hidden = _hide_marks(piece)
     start = 0
     spaced = f" {piece}"
-    for boundary in get_sentence_boundaries(language, hidden):
-        end = boundary["end_index"]
+    find_ends = _english_ends if language == ENGLISH else sentence_ends
+    for stop, end in find_ends(piece, language):
         if end >= len(piece):
             break
-        stop = boundary["start_index"] + len(boundary["text"].rstrip())
-        if language != ENGLISH:
-            last = piece[max(start, stop - 3) : stop]
-            if last.isupper() and _INITIAL.search(last):
-                continue
         gap = piece[stop : min(end, stop + _MAX_GAP_CHARACTERS)]
         if not gap.isspace():
-            end = stop + _closing_length(gap, stop, spaced)
+            end = stop + _closing_length(gap, stop, spaced, language)
             may_go_on = piece[stop - 1] in "?!" or ")" in gap
             if may_go_on and piece[stop:end].strip():
                 rest = piece[end : end + _MAX_GAP_CHARACTERS].lstrip()
@@ -170,13 +171,14 @@ def _cuts(piece: str, language: str) -> Iterator[tuple[int, int]]:
     yield start, len(piece)
 
 
-def _closing_length(gap: str, position: int, spaced: str) -> int:
+def _closing_length(gap: str, position: int, spaced: str, language: str) -> int:
     """The number of marks and spaces between two sentences that belong to the first.
 
     Args:
       gap: the marks and spaces between the sentences.
       position: the index of the gap in the piece.
       spaced: the piece after a space.
+      language: the language.
 
     text            gap
     gone." She      `" `    the mark touches the first sentence: closing
@@ -188,7 +190,8 @@ def _closing_length(gap: str, position: int, spaced: str) -> int:
             continue
         touches_left = not gap[:index].strip(_MARKS)
         touches_right = not gap[index:].strip(_MARKS)
-        if mark in _OPENS:
+        # Other languages have „German“ and »Danish« quotation marks.
+        if mark in _OPENS and (touches_left == touches_right or language == ENGLISH):
             opens = _OPENS[mark]
         elif touches_left != touches_right:
             opens = touches_right
