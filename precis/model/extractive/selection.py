@@ -13,9 +13,10 @@ from precis.model.text.boilerplate import is_page_sentence
 from precis.model.text.language import ENGLISH, is_english
 from precis.model.text.length_limit import Size, line_size
 from precis.model.text.sentences import Sentence
-from precis.model.text.words import words
+from precis.model.text.words import ngram_size, words
 
 _UNITS = 10**9  # scores are rounded to the largest score divided by this
+_BLOCKED_WORDS = 3  # in a row, that no two sentences share
 _BEST = 3  # a headline from a sentence with a lower rank is doubtful
 
 
@@ -136,8 +137,12 @@ def select(
     keys = [-round(value / largest * _UNITS) for value in values]
     skip_boilerplate = is_english(language) and not is_baseline
     is_all_boilerplate: bool | None = None  # computed when it is needed
+    blocked = _BLOCKED_WORDS
+    if not is_english(language):
+        known = known_words.values() or (" ".join(words(each)) for each in sentences)
+        blocked = ngram_size(blocked, " ".join(known))
     selected: list[int] = []
-    used_trigrams: set[tuple[str, ...]] = set()
+    used_ngrams: set[tuple[str, ...]] = set()
     count, limit, sizes = selection.count, selection.limit, list[Size]()
     is_limited = any(limit)
     for index in sorted(range(len(keys)), key=keys.__getitem__):
@@ -157,10 +162,10 @@ def select(
         if not is_baseline:
             text = sentences[index]
             sentence = known_words[text].split() if text in known_words else words(text)
-            trigrams = set(zip(sentence, sentence[1:], sentence[2:], strict=False))
-            if not used_trigrams.isdisjoint(trigrams):
+            ngrams = set(zip(*(sentence[n:] for n in range(blocked)), strict=False))
+            if not used_ngrams.isdisjoint(ngrams):
                 continue
-            used_trigrams |= trigrams
+            used_ngrams |= ngrams
         selected.append(index)
         if is_limited:
             sizes.append(size)

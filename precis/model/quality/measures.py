@@ -21,7 +21,7 @@ from precis.model.quality.facts import SourceFacts, UnsupportedFacts, unsupporte
 from precis.model.quality.flags import FLAGS, REFUSAL
 from precis.model.text.article import Article
 from precis.model.text.attribution import loses_attribution
-from precis.model.text.words import count_joined_words, words
+from precis.model.text.words import count_joined_words, ngram_size, words
 
 REPEATED_NGRAM = 3
 # Thresholds of the flags too_short, barely_shorter and repeated.
@@ -160,7 +160,7 @@ def _ngrams(words: Sequence[str], size: int) -> Iterator[tuple[str, ...]]:
     return zip(*(words[start:] for start in range(size)), strict=False)
 
 
-def repetition_rate(words: Sequence[str]) -> float:
+def repetition_rate(words: Sequence[str], size: int = REPEATED_NGRAM) -> float:
     """The share of the summary's trigrams that repeat an earlier trigram:
     1 - distinct trigrams / trigrams, or 0 without trigrams.
 
@@ -168,16 +168,18 @@ def repetition_rate(words: Sequence[str]) -> float:
     figure 4) measure it. Trigrams cross the ends of sentences, so that repeated short
     sentences count too.
     """
-    count = len(words) - REPEATED_NGRAM + 1
-    return 1 - len(set(_ngrams(words, REPEATED_NGRAM))) / count if count > 0 else 0.0
+    count = len(words) - size + 1
+    return 1 - len(set(_ngrams(words, size))) / count if count > 0 else 0.0
 
 
-def excess_repetition_rate(words: Sequence[str], article: ArticleWords) -> float:
+def excess_repetition_rate(
+    words: Sequence[str], article: ArticleWords, size: int = REPEATED_NGRAM
+) -> float:
     """The share of the summary's trigrams that repeat an earlier trigram and occur more
     often than in the article: to quote a refrain is not an error.
     """
-    counts = Counter(_ngrams(words, REPEATED_NGRAM))
-    in_article = Counter(_ngrams(article.words, REPEATED_NGRAM))
+    counts = Counter(_ngrams(words, size))
+    in_article = Counter(_ngrams(article.words, size))
     excess = sum(
         count - max(1, in_article[trigram])
         for trigram, count in counts.items()
@@ -255,6 +257,7 @@ class _Summary(NamedTuple):
       words_by_sentence: the words of each sentence.
       words: the words of all sentences.
       count: the number of words, by `count_joined_words`.
+      repeated_ngram: the size of the n-grams whose repetition is measured.
       repetition: `repetition_rate` of the words.
     """
 
@@ -262,6 +265,7 @@ class _Summary(NamedTuple):
     words_by_sentence: list[list[str]]
     words: list[str]
     count: int
+    repeated_ngram: int
     repetition: float
 
 
@@ -336,9 +340,12 @@ def _read_summary(summary: str, source: SourceIndex) -> _Summary:
         known[line].split() if line in known else words(line) for line in sentences
     ]
     all_words = [word for sentence in words_by_sentence for word in sentence]
-    repetition = repetition_rate(all_words)
-    count = count_joined_words(" ".join(all_words))
-    return _Summary(sentences, words_by_sentence, all_words, count, repetition)
+    joined = " ".join(all_words)
+    count, size = count_joined_words(joined), REPEATED_NGRAM
+    if count != len(all_words):
+        size = ngram_size(size, joined)
+    repetition = repetition_rate(all_words, size)
+    return _Summary(sentences, words_by_sentence, all_words, count, size, repetition)
 
 
 def _flags(
@@ -356,7 +363,10 @@ def _flags(
     count, limit = summary.count, source.article.count
     is_repeated = summary.repetition > MAX_QUOTED_REPETITION_RATE or (
         summary.repetition > MAX_REPETITION_RATE
-        and excess_repetition_rate(summary.words, source.article) > MAX_REPETITION_RATE
+        and excess_repetition_rate(
+            summary.words, source.article, summary.repeated_ngram
+        )
+        > MAX_REPETITION_RATE
     )
     is_flagged |= {
         "empty": not count,

@@ -113,6 +113,18 @@ def count_unspaced(text: str) -> int:
     return len(_patterns().unspaced.findall(text))
 
 
+def ngram_size(words: int, joined: str) -> int:
+    """The size of n-grams that are as long as so many words: more if pairs of
+    characters stand for words, as in `count_joined_words`.
+
+    Args:
+      words: the number of words.
+      joined: the words of a text, joined by spaces.
+    """
+    found = joined.count(" ") + bool(joined)
+    return round(words * found / (count_joined_words(joined) or 1)) or words
+
+
 class _Patterns(NamedTuple):
     word: Any
     unspaced: Any

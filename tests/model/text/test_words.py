@@ -1,10 +1,13 @@
 """Tests of the words of every script."""
 
+import numpy as np
 import pytest
 
+from precis.model.extractive.config import SelectionConfig
+from precis.model.extractive.selection import select
 from precis.model.text import words as module
 from precis.model.text.length_limit import LengthLimit, count_words
-from precis.model.text.words import count_joined_words, words
+from precis.model.text.words import count_joined_words, ngram_size, words
 
 CHINESE = "今天北京大学的学生参加了会议。"
 THAI = "ประเทศไทยมีประชากรจำนวนมาก"
@@ -63,3 +66,17 @@ def test_a_length_limit_counts_words_without_spaces(monkeypatch):
     monkeypatch.setattr(module, "word_breaker", lambda: None)
     assert 150 <= count_words(article) <= 180
     assert count_words("一 and the 二") == 4
+
+
+def test_pairs_of_characters_are_compared_by_as_many_words(monkeypatch):
+    """Three words of Thai are about 12 characters, three Chinese ones 5."""
+    assert ngram_size(3, " ".join(words(CHINESE))) == 3
+    sizes = {"a b c": 3, "": 3}
+    monkeypatch.setattr(module, "word_breaker", lambda: None)
+    sizes |= {" ".join(words(THAI)): 11, " ".join(words(CHINESE)): 4}
+    assert {joined: ngram_size(3, joined) for joined in sizes} == sizes
+    # Two sentences that share a name of four characters are both selected.
+    sentences = ["北京大学今天开学。", "学生都喜欢北京大学。", "北京大学今天开学了。"]
+    scores = np.array([3.0, 2.0, 1.0])
+    chosen = select(sentences, scores, selection=SelectionConfig(), language="zh")
+    assert chosen == [0, 1]
