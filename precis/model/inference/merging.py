@@ -17,9 +17,9 @@ from collections.abc import Sequence, Set
 from typing import NamedTuple
 
 from precis.model.inference.summarizer import Summary, join_summaries
-from precis.model.text.language import ENGLISH, is_english
+from precis.model.text.language import ENGLISH
 from precis.model.text.sentences import split_sentences
-from precis.model.text.stop_words import STOP_WORDS
+from precis.model.text.stop_words import stop_words
 from precis.model.text.words import words
 
 # A sentence is a repetition if a larger share of its concepts is covered already.
@@ -59,8 +59,7 @@ def merge_summaries(
       passages: the summaries of each passage, best first, in document order.
       length: the approximate length of the result, in mean lengths of a passage's
         summary; 0 means the square root of the number of passages.
-      language: the language of the document. In languages other than English, pairs of
-        stop words are concepts too.
+      language: the language of the document, in whose stop words there are no concepts.
 
     Returns:
       One summary, or none if no passage has one. Its score and mean log-probability
@@ -79,7 +78,7 @@ def merge_summaries(
 
 def _candidates(summaries: Sequence[Summary], language: str) -> list[_Candidate]:
     """The sentences of all summaries, in order."""
-    stops = STOP_WORDS if is_english(language) else frozenset[str]()
+    stops = stop_words(language)
     return [
         _Candidate(
             passage, each.text, len(sentence_words), _concepts(sentence_words, stops)
