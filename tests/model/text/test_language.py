@@ -37,6 +37,10 @@ CROATIAN = (
         (DUTCH, "nl"),
         ("Рада схвалила будівництво мосту, і роботи почнуться навесні.", "uk"),
         ("市議会は橋の修理を承認した。工事は春に始まる。市長は喜んだ。" * 2, "ja"),
+        # Mostly capitals, with small letters.
+        ("NEW BRIDGE OPENED NEAR RIVER, MAYOR TELLS RESIDENTS OF THE TOWn", "en"),
+        ("DIE REGIERUNG HAT AM MONTAG IN BERLIN NEUE ZAHLEN VORGELEGt", "de"),
+        ("ПРАВИТЕЛЬСТВО ОБЪЯВИЛО О НОВЫХ МЕРАХ ПОДДЕРЖКИ ЭКОНОМИКи", "ru"),
         ("Rain fell.", None),
         ("Der Regen fiel.", None),
         ("1 2 3 45 6,789 1000 12 18 27 0.5 33 4 10 99 6 7 8", None),
