@@ -21,7 +21,7 @@ import itertools
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -43,7 +43,6 @@ VARIANTS = {
     UNICODE: "ROUGE of words of all alphabets (NFKC, case folded, no stemmer)",
     CHARACTERS: "ROUGE of characters (NFKC, case folded)",
 }
-VARIANT = f"{VARIANTS[ROUGE_SCORE]}, F1, ROUGE-Lsum split at line breaks"
 _OF_CHARACTERS = frozenset(("zh", "ja", "th", "lo", "km", "my"))
 
 _WORD = re.compile("[a-z0-9]+")
@@ -52,9 +51,14 @@ _WORD = re.compile("[a-z0-9]+")
 class Reference:
     """A reference that is prepared once to score any number of summaries."""
 
-    def __init__(self, text: str, language: str | None = None) -> None:
-        """Tokenizes the reference as `tokenize` does, and later each summary too."""
-        self._tokenize = _TOKENIZE[variant_of(language, text)]
+    def __init__(
+        self, text: str, language: str | None = None, *, variant: str = ""
+    ) -> None:
+        """Tokenizes the reference, and later each summary in the same way: by the given
+        variant, or as `tokenize` does.
+        """
+        self.variant = variant or variant_of(language, text)
+        self._tokenize = _TOKENIZE[self.variant]
         lines = [self._tokenize(line) for line in text.split("\n")]
         self._tokens = list(itertools.chain.from_iterable(lines))
         self._unigrams = Counter(self._tokens)
@@ -165,6 +169,17 @@ def variant_of(language: str | None, text: str) -> str:
     if language == ENGLISH:
         return ROUGE_SCORE
     return CHARACTERS if base_language(language) in _OF_CHARACTERS else UNICODE
+
+
+def describe(variants: Collection[str]) -> str:
+    """What the given variants compare, in one line; several with their names."""
+    texts = [
+        f"{name}: {text}" if len(variants) > 1 else text
+        for name, text in VARIANTS.items()
+        if name in variants
+    ]
+    separator = "; " if len(variants) > 1 else ", "
+    return separator.join([*texts, "F1, ROUGE-Lsum split at line breaks"])
 
 
 def tokenize(text: str, language: str | None = None) -> list[str]:

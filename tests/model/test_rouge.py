@@ -131,4 +131,4 @@ def test_the_variant_names_the_version_of_rouge_score():
     assert (
         f"ROUGE of rouge-score {version}, Porter stemmer, "
         "F1, ROUGE-Lsum split at line breaks"
-    ) == rouge.VARIANT
+    ) == rouge.describe({rouge.ROUGE_SCORE})

@@ -31,6 +31,7 @@ from precis.pipelines.evaluate.scoring import (
     REFERENCE,
     SUMMARY,
     TEXT_COLUMNS,
+    UNKNOWN,
     RangeScores,
 )
 
@@ -40,6 +41,7 @@ LEAD, RANDOM, ORACLE = "lead", "random", "oracle"
 _ORDER = (LEAD, RANDOM, "", ABSTRACTIVE, SUMMARY, ORACLE)
 _NAMED_BY_SENTENCES = (LEAD, RANDOM)  # as in `lead-3`
 COMPARED = ("rouge1", "rouge2", "rougeLsum")
+_COMPARED_COLUMNS = [list(rouge.MEASURES).index(measure) for measure in COMPARED]
 _MEASURE_ROWS = {
     "words": "words",
     "novel_2grams_percent": "novel bigrams %",
@@ -64,9 +66,10 @@ class Scores(TypedDict):
     rows: int
     rows_scored: int
     rows_without_reference: int
-    rows_in_other_alphabets: int
+    rows_with_unreadable_reference: int
     truncated_share: float | None
     systems: list[dict[str, Any]]
+    languages: list[dict[str, Any]]
     baseline: str | None
     differences: list[dict[str, Any]]
     unsplit: dict[str, int]
@@ -96,23 +99,26 @@ def combine(parts: Iterable[RangeScores], options: EvaluateOptions) -> dict[str,
     resamples, is_split = options.resamples, options.split_sentences
     differences = _differences(scores, baseline, resamples)
     splitting = ", unsplit texts cut into sentences" if is_split else ""
+    variants = [each for part in parts for each in part.variants]
+    used = {variant for _, variant in variants if variant}
     judged = counts["judged"]
     figures = mean_figures(scores, tuple(rouge.MEASURES), resamples)
     phrases = _join(parts, "keyphrases", len(F1_COLUMNS))
     of_phrases = mean_figures(phrases, F1_COLUMNS, resamples)
     return {
-        "variant": rouge.VARIANT + splitting,
+        "variant": rouge.describe(used) + splitting if used else "no variant of ROUGE",
         "confidence": CONFIDENCE,
         "resamples": resamples,
         "rows": counts["rows"],
         "rows_scored": counts["scored"],
         "rows_without_reference": counts["rows"] - counts["scored"],
-        "rows_in_other_alphabets": counts["unread"],
+        "rows_with_unreadable_reference": sum(not variant for _, variant in variants),
         "truncated_share": counts["truncated"] / judged if judged else None,
         "systems": [
             {"system": names[system], "method": system, **each}
             for system, each in figures.items()
         ],
+        "languages": _language_figures(variants, scores, names),
         "baseline": names.get(baseline),
         "differences": [
             {"system": names[system], **each} for system, each in differences.items()
@@ -130,6 +136,48 @@ def combine(parts: Iterable[RangeScores], options: EvaluateOptions) -> dict[str,
         ],
         "expected": _expected_figures(measures.get(SUMMARY), scores.get(SUMMARY)),
     }
+
+
+def _language_figures(
+    variants: Sequence[tuple[str, str | None]],
+    scores: Mapping[str, np.ndarray],
+    names: Mapping[str, str],
+) -> list[dict[str, Any]]:
+    """The means of each language and variant of ROUGE, most rows first.
+
+    Args:
+      variants: the language and the variant of each row.
+      scores: float64 [N, rouge.MEASURES] by system; NaN in rows without scores.
+      names: the names of the systems in the tables.
+    """
+    rows: dict[tuple[str, str], list[int]] = {}
+    for row, (language, variant) in enumerate(variants):
+        if variant:
+            rows.setdefault((language, variant), []).append(row)
+    ordered = sorted(rows.items(), key=lambda item: (-len(item[1]), item[0]))
+    figures = []
+    for (language, variant), places in ordered:
+        systems = []
+        for system, values in scores.items():
+            scored = values[places][:, _COMPARED_COLUMNS]
+            scored = scored[~np.isnan(scored[:, 0])]
+            if len(scored):
+                means = dict(zip(COMPARED, scored.mean(axis=0).tolist(), strict=True))
+                systems.append({"system": names[system], "rows": len(scored), **means})
+        of_language = {"language": language, "variant": variant, "rows": len(places)}
+        figures.append({**of_language, "systems": systems})
+    return figures
+
+
+def mixture(result: Mapping[str, Any]) -> str:
+    """What the means of all rows mix: variants of ROUGE or languages, with their
+    number. Empty if there is only one; unknown languages are not counted.
+    """
+    for key, name in (("variant", "variants of ROUGE"), ("language", "languages")):
+        distinct = {each[key] for each in result["languages"]} - {UNKNOWN}
+        if len(distinct) > 1:
+            return f"{len(distinct)} {name}"
+    return ""
 
 
 def _expected_figures(
@@ -236,9 +284,8 @@ def _differences(
     """The mean difference of each system from the baseline, over the rows in which both
     have a summary.
     """
-    columns = [list(rouge.MEASURES).index(measure) for measure in COMPARED]
     gains = {
-        system: (values - scores[baseline])[:, columns]
+        system: (values - scores[baseline])[:, _COMPARED_COLUMNS]
         for system, values in scores.items()
         if baseline and system != baseline
     }
@@ -300,6 +347,7 @@ def all_tables(result: Mapping[str, Any]) -> list[list[list[str]]]:
     counts = {name: name.replace("f1_at_", "F1@") for name in F1_COLUMNS}
     tables = [
         _table("system", result["systems"], rouge.MEASURES),
+        _language_cells(result) if mixture(result) else [],
         _table(f"minus {result['baseline']}", result["differences"], compared, "+"),
         _measure_cells(result) if result["measures"] else [],
         _table("keyphrases", result["keyphrases"], counts),
@@ -324,6 +372,22 @@ def _interval(figure: Figure, sign: str) -> str:
     )
     mark = "" if figure.get("touches_zero", True) else " *"
     return f"{mean} [{low}, {high}]{mark}"
+
+
+def _language_cells(result: Mapping[str, Any]) -> list[list[str]]:
+    """The table of languages as cells, with a column for each system."""
+    systems = [system["system"] for system in result["systems"]]
+    cells = [["language", "rows", "variant", *systems]]
+    for of_language in result["languages"]:
+        rows = of_language["rows"]
+        means = {}
+        for each in of_language["systems"]:
+            figures = "/".join(f"{100 * each[measure]:.1f}" for measure in COMPARED)
+            some = f" ({each['rows']})" if each["rows"] < rows else ""
+            means[each["system"]] = figures + some
+        head = [of_language["language"], str(rows), of_language["variant"]]
+        cells.append([*head, *(means.get(system, "-") for system in systems)])
+    return cells
 
 
 def _measure_cells(result: Mapping[str, Any]) -> list[list[str]]:
@@ -364,10 +428,16 @@ def notes(result: Mapping[str, Any]) -> list[str]:
         f"{rouge.MEASURES['rougeL']}: each text as one sequence of words; ROUGE-L in "
         "papers on news is ROUGE-Lsum here",
     ]
-    if unread := result["rows_in_other_alphabets"]:
+    if mixed := mixture(result):
+        lines += [
+            f"means over all rows mix {mixed}, whose scores are not comparable",
+            "by language: ROUGE-1/ROUGE-2/ROUGE-Lsum; (n): the system has only n rows",
+        ]
+    if unread := result["rows_with_unreadable_reference"]:
         lines.append(
             f"warning: {unread} of {result['rows_scored']} references are not scored: "
-            "ROUGE reads only a to z and 0 to 9, but most of their letters are others"
+            "beside an English article, most of their letters and digits are not a to "
+            "z and 0 to 9; or they have no letters and digits"
         )
     if result["differences"]:
         lines.append(

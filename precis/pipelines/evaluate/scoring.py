@@ -22,6 +22,8 @@ from precis.model.tokenization.imported import PEGASUS_BREAK
 from precis.pipelines.tables.output_files import has_reference
 from precis.pipelines.tables.schema import GROUP_SCORES_SCHEMA, SCORES_SCHEMA
 
+# The language of rows whose language is not known.
+UNKNOWN = "unknown"
 REFERENCE = "reference"
 SUMMARY = "summary"
 # Texts other than extractive summaries, which have one sentence a line: these may have
@@ -72,9 +74,10 @@ class RangeScores(NamedTuple):
       number: the position of the range, for the order of results.
       counts: `rows` read and N `scored`; of these, `judged` with a written summary, and
           `truncated` of those; for each of `TEXT_COLUMNS`, the scored rows whose text
-          has several sentences and no line break; `unsplit`, the rows that are counted
-          there at least once; and `unread`, scored rows whose references ROUGE cannot
-          read.
+          has several sentences and no line break; and `unsplit`, the rows that are
+          counted there at least once.
+      variants: the language of each scored row and its variant of ROUGE, None if ROUGE
+          cannot read its references.
       most_sentences: the most sentences that each extractive method chose.
       scores: an array for each system with the columns `rouge.MEASURES`.
       keyphrases: an array for each keyphrase method with the columns `F1_COLUMNS`.
@@ -83,6 +86,7 @@ class RangeScores(NamedTuple):
 
     number: int
     counts: Counter[str]
+    variants: list[tuple[str, str | None]]
     most_sentences: Counter[str]
     scores: dict[str, np.ndarray]
     keyphrases: dict[str, np.ndarray]
@@ -125,6 +129,7 @@ def score_rows(
         truncated=sum(judged),
     )
     scores = []
+    variants = []
     for scored, row in zip(scored_rows, texts, strict=True):
         language = scored.get("language") or ENGLISH
         lines = {
@@ -141,7 +146,8 @@ def score_rows(
             others = [one_sentence_a_line(text, language) for text in others]
         references = rouge_references((row[REFERENCE], *others), scored.get("language"))
         scores.append(_score(row, references))
-        counts["unread"] += not references
+        variant = references[0].variant if references else None
+        variants.append((scored.get("language") or UNKNOWN, variant))
     measured = [measures_of_row(row) for row in scored_rows]
     for scored, of_row, measures in zip(scored_rows, texts, measured, strict=True):
         add_facts_of_reference(of_row, measures, scored.get("language"))
@@ -152,10 +158,13 @@ def score_rows(
             **{name: row[name] for name in ("document_id", "group_id") if name in row},
             "run_id": row["run_id"],
             "system": system,
+            "rouge_variant": variant if system in of_row else None,
             **of_row.get(system, {}),
             **measures.get(system, {}),
         }
-        for row, of_row, measures in zip(scored_rows, scores, measured, strict=True)
+        for row, (_, variant), of_row, measures in zip(
+            scored_rows, variants, scores, measured, strict=True
+        )
         for system in (*of_row, *({REFERENCE} & measures.keys()))
     ]
     of_groups = any("group_id" in row for row in rows)
@@ -163,6 +172,7 @@ def score_rows(
     return pa.Table.from_pylist(table, schema=schema), RangeScores(
         number,
         counts,
+        variants,
         most_sentences,
         _arrays(scores, tuple(rouge.MEASURES)),
         _arrays([keyphrase_f1(row, phrase_methods) for row in scored_rows], F1_COLUMNS),
@@ -219,9 +229,10 @@ def one_sentence_a_line(text: str, language: str = ENGLISH) -> str:
 def rouge_references(
     texts: Iterable[str], language: str | None
 ) -> list[rouge.Reference]:
-    """The references that ROUGE can read."""
+    """The references that ROUGE can read, all for the same variant."""
     read = [text for text in texts if rouge.reads(text, language)]
-    return [rouge.Reference(text, language) for text in read]
+    variant = rouge.variant_of(language, "\n".join(read))
+    return [rouge.Reference(text, variant=variant) for text in read]
 
 
 def _score(

@@ -9,7 +9,12 @@ import pyarrow as pa
 
 from precis.model import files
 from precis.model.quality.flags import ABSTRACTIVE
-from precis.pipelines.evaluate.evaluation_table import LEAD, all_tables, notes
+from precis.pipelines.evaluate.evaluation_table import (
+    LEAD,
+    all_tables,
+    mixture,
+    notes,
+)
 from precis.pipelines.evaluate.scoring import SCORES_FOLDER, SUMMARY
 from precis.pipelines.report.rows import SCORE_SCHEMA
 from precis.pipelines.run.accounts import OUTCOMES
@@ -19,6 +24,8 @@ from precis.pipelines.tables.output_files import read_output_file
 _MOST_SOURCES = 100
 _SHOWN_LETTERS = 3  # dead letters per reason
 _RAW_CHARACTERS = 300
+# The tables of an evaluation.
+_TABLES = ("systems", "languages", "measures", "differences")
 
 
 class Evaluation(NamedTuple):
@@ -66,13 +73,10 @@ def read_evaluation(run: FinishedRun, place: str, flags: str = "") -> Evaluation
         content = files.read_object(
             path,
             way_out="run `precis evaluate` again",
-            fields={"systems": list, "measures": list, "differences": list},
+            fields=dict.fromkeys(_TABLES, list),
         )
         if not content["systems"]:
-            note = (
-                "ROUGE is not shown: it reads only a to z, but the references use "
-                "other letters."
-            )
+            note = "ROUGE is not shown: it cannot read the references."
             content = None
     if content is None:
         return Evaluation(None, (), (note,), ())
@@ -113,6 +117,8 @@ def headline_cards(
         shown = systems[shown_system(evaluation)]
         lead = systems.get(LEAD)
         beside = f"{lead['system']} {100 * lead['rouge1']['mean']:.1f}" if lead else ""
+        if mixed := mixture(evaluation):
+            beside = f"{beside}; mean over {mixed}".removeprefix("; ")
         value = f"{100 * shown['rouge1']['mean']:.1f}"
         cards.insert(1, (f"ROUGE-1 of {shown['system']}", value, beside))
     return cards

@@ -35,7 +35,8 @@ def _facts(schema: str, version: int) -> dict[str, str]:
 SUMMARY_SCHEMA = pa.schema(SUMMARY_COLUMNS, _facts("summary", SCHEMA_VERSION))
 GROUP_SCHEMA = pa.schema(GROUP_COLUMNS, _facts("group", GROUP_SCHEMA_VERSION))
 SCORES_SCHEMA = pa.schema(
-    SCORES_COLUMNS, {**_facts("scores", 3), "precis.variant": rouge.VARIANT}
+    SCORES_COLUMNS,
+    {**_facts("scores", 4), "precis.variant": rouge.describe(rouge.VARIANTS)},
 )
 # The scores of groups, with a group id instead of a document id.
 GROUP_SCORES_SCHEMA = SCORES_SCHEMA.set(0, GROUP_SCHEMA.field("group_id"))

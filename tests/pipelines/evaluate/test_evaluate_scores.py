@@ -299,6 +299,7 @@ def test_references_in_other_alphabets_have_no_rouge(english, tmp_path, capsys):
     result = evaluate(input=run, output=tmp_path / "out", resamples=10)
     assert f"1 of {1 + english} references are not scored" in capsys.readouterr().out
     assert {each["rows"] for each in result["systems"]} == ({1} if english else set())
+    assert result["variant"].startswith("ROUGE of" if english else "no variant of ROU")
     table = pq.read_table(tmp_path / "out" / "scores").to_pylist()
     for row in table:
         assert (row["rouge1"] is None) == (row["document_id"] == "d7")

@@ -21,6 +21,7 @@ def part(number=0, *, scores, **settings):
     scored = len(next(iter(scores.values())))
     counts = Counter(rows=scored, scored=scored)
     defaults = {"most_sentences": Counter(), "keyphrases": {}}
+    defaults["variants"] = [("en", "rouge-score")] * scored
     settings = {**defaults, "measures": {}, **settings}
     return RangeScores(number=number, counts=counts, scores=scores, **settings)
 

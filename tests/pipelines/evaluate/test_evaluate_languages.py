@@ -1,0 +1,208 @@
+"""Tests of an evaluation of several languages: the variant of ROUGE of each row, means
+by language by hand and against rouge-score-rs, and the report.
+"""
+
+import random
+from pathlib import Path
+
+import duckdb
+import pytest
+from rouge_score_rs.rouge_scorer import RougeScorer
+from rouge_score_rs.tokenizers import (
+    CharacterTokenizer,
+    DefaultTokenizer,
+    UnicodeTokenizer,
+)
+from support.command_line import write_jsonl
+from support.summary_rows import item, make_row, write_run
+
+from precis.model import rouge
+from precis.pipelines.evaluate.evaluate import evaluate
+from precis.pipelines.evaluate.scoring import rouge_references
+from precis.pipelines.report.report import report
+from precis.pipelines.summarize.summarize import summarize
+
+OTHERS = {
+    "rouge-score": DefaultTokenizer(use_stemmer=True),
+    "unicode": UnicodeTokenizer(),
+    "characters": CharacterTokenizer(),
+}
+# A reference of four words or letters, and three of them in two parts: ROUGE-1 is
+# 2 * 3 / (4 + 3), ROUGE-2 is 2 * 1 / (3 + 2), ROUGE-Lsum equals ROUGE-1.
+PAIRS = {
+    "en": ("Rain falls three days", "RAIN fall, days"),
+    "ru": ("Дождь шёл три дня", "ДОЖДЬ шёл, дня"),
+    "de": ("Größe zählt doch sehr", "GRÖSSE zählt - sehr"),
+    "th": ("ไทยม", "ไทม"),
+    "zh": ("北京大学", "北京 学"),
+}
+PART = [2 * 3 / (4 + 3), 2 * 1 / (3 + 2), 2 * 3 / (4 + 3)]
+
+
+def row_of(number, language, reference, lead, abstractive=None):
+    """The shown summary is the reference."""
+    return make_row(
+        number,
+        language=language,
+        extractive=[item("lead", 1, 0, lead)],
+        reference_summary=reference,
+        abstractive_summary=abstractive,
+        summary=reference,
+    )
+
+
+def rows_of(counts):
+    """Rows of languages; in all but the first row of each, lead is the reference."""
+    rows = []
+    for language, count in counts.items():
+        reference, lead = PAIRS[language]
+        for text in (lead, *[reference] * (count - 1)):
+            rows.append(row_of(len(rows), language, reference, text))
+    return rows
+
+
+def test_each_language_has_its_means_and_no_mean_of_all_is_without_a_note(
+    tmp_path, capsys
+):
+    rows = rows_of({"zh": 1, "en": 3, "de": 1, "ru": 2, "th": 1})
+    reference, lead = PAIRS["zh"]
+    rows += [
+        row_of(8, None, reference, lead),
+        row_of(9, "en", PAIRS["ru"][0], "BBC"),
+        row_of(10, "de", "... 👍", "Gut"),
+    ]
+    rows[6]["abstractive_summary"] = rows[6]["reference_summary"]
+    run = write_run(tmp_path / "run", [[rows[:6]], [rows[6:]]])
+    result = evaluate(input=run, resamples=5)
+    text = (tmp_path / "run-evaluation" / "rouge.md").read_text()
+    table = text.split("\n\n")[1].splitlines()
+    whole = "100.0/100.0/100.0"
+    assert [line.strip("| ").split(" | ") for line in table[:1] + table[2:]] == [
+        ["language", "rows", "variant", "lead-1", "abstractive", "summary"],
+        ["en", "3", "rouge-score", "95.2/80.0/95.2", "-", whole],
+        ["ru", "2", "unicode", "92.9/70.0/92.9", f"{whole} (1)", whole],
+        ["de", "1", "unicode", "85.7/40.0/85.7", "-", whole],
+        *(
+            [language, "1", "characters", "85.7/40.0/85.7", "-", whole]
+            for language in ("th", "unknown", "zh")
+        ),
+    ]
+    printed = capsys.readouterr().out
+    assert "means over all rows mix 3 variants of ROUGE, whose scores are" in printed
+    assert "warning: 2 of 11 references are not scored: beside an English" in printed
+    assert max(map(len, printed.split("\n\n")[1].splitlines())) < 100
+    for name, description in rouge.VARIANTS.items():
+        assert f"{name}: {description}; " in result["variant"]
+    assert result["variant"].endswith("; F1, ROUGE-Lsum split at line breaks")
+    assert result["rows_with_unreadable_reference"] == 2
+    first, *_, last = result["languages"]
+    lead_means = [(2 + part) / 3 for part in PART]
+    names = ("rouge1", "rouge2", "rougeLsum")
+    for of_language, rows, means in ((first, 3, lead_means), (last, 1, PART)):
+        lead, summary = of_language["systems"]
+        assert lead["system"] == "lead-1"
+        assert lead["rows"] == summary["rows"] == of_language["rows"] == rows
+        assert [lead[name] for name in names] == pytest.approx(means)
+        assert [summary[name] for name in names] == [1.0] * 3
+    scores = f"'{tmp_path}/run-evaluation/scores/*.parquet'"
+    query = f"SELECT rouge_variant, count(*), count(rouge1) FROM {scores} GROUP BY 1"
+    counted = {"rouge-score": 6, "unicode": 7, "characters": 6, None: 4}
+    assert {name: rows for name, *rows in duckdb.sql(query).fetchall()} == {
+        name: [count, count if name else 0] for name, count in counted.items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("languages", "mixed"),
+    [
+        (("en", None), ""),
+        (("de",), ""),
+        (("de", "ru"), "2 languages"),
+        (("th", "zh"), "2 languages"),
+        (("en", "de"), "2 variants of ROUGE"),
+    ],
+)
+def test_one_language_has_no_table_of_languages(tmp_path, capsys, languages, mixed):
+    """English rows whose language is not known count as English."""
+    rows = [
+        row_of(number, language, *PAIRS[language or "en"])
+        for number, language in enumerate(languages)
+    ]
+    result = evaluate(input=write_run(tmp_path / "run", [[rows]]), resamples=5)
+    printed = capsys.readouterr().out
+    assert ("\nlanguage " in printed) == ("mix" in printed) == bool(mixed)
+    assert f"means over all rows mix {mixed}" in printed or not mixed
+    assert len(result["languages"]) == len(languages)
+    if mixed:
+        return
+    assert printed.split("\n\n")[2].splitlines()[0] == (
+        f"{rouge.VARIANTS[result['languages'][0]['variant']]}, F1, ROUGE-Lsum split at "
+        "line breaks; x100, 95 % intervals from 5 bootstrap samples"
+    )
+
+
+def test_the_means_of_each_variant_are_those_of_rouge_score_rs(tmp_path):
+    generator = random.Random(5)
+    words = {
+        "en": "storms hit the harbours and closed roads".split(),
+        "ru": "Шторм закрыл порт и дороги вчера".split(),
+        "ja": [*"東京の天気は雨ﾃﾞ", "が2026"],
+    }
+    variants = dict(zip(words, OTHERS, strict=True))
+    texts = {language: [] for language in words}
+    for language, known in words.items():
+        for _ in range(8):
+            lines = [" ".join(generator.choices(known, k=6)) for _ in range(4)]
+            texts[language].append(("\n".join(lines[:2]), "\n".join(lines[2:])))
+    rows = []
+    for language, pairs in texts.items():
+        for reference, text in pairs:
+            rows.append(row_of(len(rows), language, reference, "x", text))
+    result = evaluate(input=write_run(tmp_path / "run", [[rows]]), resamples=5)
+    means = {}
+    for of_language in result["languages"]:
+        _, written, _ = of_language["systems"]
+        key = of_language["language"], of_language["variant"]
+        means[key] = [written[name] for name in ("rouge1", "rouge2", "rougeLsum")]
+    expected = {}
+    for language, variant in variants.items():
+        other = RougeScorer(
+            ["rouge1", "rouge2", "rougeLsum"], tokenizer=OTHERS[variant]
+        )
+        scores = [other.score(*pair) for pair in texts[language]]
+        expected[language, variant] = [
+            pytest.approx(sum(each[name].fmeasure for each in scores) / 8)
+            for name in other.rouge_types
+        ]
+    assert means == expected
+
+
+def test_references_of_a_group_share_the_variant_of_their_letters():
+    """Groups have no language."""
+    texts = ["Дождь шёл три дня", "BBC", "👍"]
+    russian, english = rouge_references(texts, None)
+    assert russian.variant == english.variant == "unicode"
+    assert [each.score("дождь bbc")["rouge1"] for each in (russian, english)] == [
+        2 * 1 / (4 + 2),
+        2 * 1 / (1 + 2),
+    ]
+    (english,) = rouge_references(texts, "en")
+    assert english.variant == "rouge-score"
+
+
+def test_the_report_of_several_languages_says_that_its_means_mix_them(tmp_path):
+    articles = {
+        "en": "The council has closed the old bridge. It was too weak for the trams.",
+        "de": "Der Rat hat die alte Brücke gesperrt. Sie war zu schwach für Züge.",
+        "zh": "市议会昨天关闭了这座老桥。桥梁太旧，已经不能承受电车的重量。" * 2,
+    }
+    lines = [{"article": each, "highlights": each[:30]} for each in articles.values()]
+    corpus = write_jsonl(tmp_path / "news.jsonl", lines)
+    flags = {"extractive": "lead", "min_source_words": 0, "sentences": 1}
+    summarize(corpus=corpus, output=tmp_path / "run", **flags)
+    result = evaluate(input=tmp_path / "run", resamples=5)
+    assert {each["language"] for each in result["languages"]} == articles.keys()
+    page = Path(report(run=tmp_path / "run").path).read_text(encoding="utf-8")
+    assert 'aria-label="Scores: language"' in page
+    assert "; mean over 3 variants of ROUGE</span>" in page
+    assert "means over all rows mix 3 variants of ROUGE" in page
