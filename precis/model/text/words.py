@@ -136,8 +136,8 @@ def _patterns() -> _Patterns:
     """The patterns for texts that are not ASCII, compiled when they are needed."""
     import regex
 
-    alnum = rf"[\p{{L}}\p{{N}}\p{{M}}--{_UNSPACED}]"
-    letter = rf"[\p{{L}}\p{{M}}--{_UNSPACED}]"
+    alnum = rf"[\p{{L}}\p{{N}}\p{{M}}--[{_UNSPACED}]]"
+    letter = rf"[\p{{L}}\p{{M}}--[{_UNSPACED}]]"
     spaced = _PATTERN.format(alnum=alnum, letter=letter)
     flags = regex.VERSION1
     return _Patterns(

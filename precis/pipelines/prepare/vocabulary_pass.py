@@ -228,12 +228,12 @@ def _learn(
     letters may explain why.
     """
     if not words:
-        latin = " in Latin letters, for --oracle_sentences," * bool(
+        readable = " that ROUGE can read, for --oracle_sentences," * bool(
             options.oracle_sentences
         )
         raise DataError(
             "the corpus has no training documents with a text and "
-            f"{options.target}{latin} to learn a vocabulary from; check "
+            f"{options.target}{readable} to learn a vocabulary from; check "
             "--article_field, --highlights_field and --split, or name a --tokenizer"
             + name_first(letters)
         )

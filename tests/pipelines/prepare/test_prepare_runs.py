@@ -131,7 +131,7 @@ def test_without_a_record_the_job_fails(of_two, tmp_path):
         prepare(corpus=corpus, output=tmp_path / "out", **flags)
     assert not (tmp_path / "out" / "_SUCCESS").exists()
     corpus = write_jsonl(tmp_path / "c.jsonl", [story(1, highlights="Дождь шёл.")])
-    message = "no training documents .* highlights in Latin letters, for --oracle_sent"
+    message = "no training documents .* highlights that ROUGE can read, for --oracle"
     with pytest.raises(DataError, match=message):
         prepare(corpus=corpus, output=tmp_path / "labelled", oracle_sentences=2)
     for name in ("tokenizer", "source_tokenizer"):
