@@ -40,6 +40,12 @@ _UNSPACED = rf"[[{_CJK}{_SOUTH_EAST_ASIAN}]&&[\p{{L}}\p{{M}}\p{{Nl}}ー]]"
 # Letters for which the patterns above are not enough: combining marks and all later
 # characters. A text without them is faster to read.
 _BEYOND_LATIN = re.compile("[\u0300-\U0010ffff]")
+# The blocks of Unicode with letters of `_UNSPACED`; `re` is ten times as fast.
+_UNSPACED_BLOCKS = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u31ff\u3400-\u9fff"
+    "\ua9e0-\uaa7f\uf900-\ufaff\uff66-\uff9f\U00016fe0-\U0001b2ff"
+    "\U00020000-\U0003ffff]"
+)
 # The average length of a word of ICU, in characters.
 _WORD_CHARACTERS = {_CJK: 1.6, _SOUTH_EAST_ASIAN: 4.0}
 # Letters and digits as wide as Chinese characters, and narrow kana.
@@ -73,7 +79,7 @@ def words(text: str) -> list[str]:
     patterns = _patterns()
     # `i̇` is the lower case of the Turkish İ.
     text = drop_invisible(text).replace("i̇", "i")
-    if not patterns.unspaced.search(text):
+    if not (_UNSPACED_BLOCKS.search(text) or _WIDE.search(text)):
         return patterns.word.findall(text)
     # Not the whole text in NFKC, which cuts the Thai vowel ำ in two.
     text = _WIDE.sub(lambda found: unicodedata.normalize("NFKC", found[0]), text)
@@ -92,7 +98,7 @@ def count_joined_words(joined: str) -> int:
     Thai, Lao, Khmer and Burmese.
     """
     count = joined.count(" ") + bool(joined)
-    if joined.isascii() or not _BEYOND_LATIN.search(joined):
+    if joined.isascii() or not _UNSPACED_BLOCKS.search(joined):
         return count
     if word_breaker() is None:
         for pattern, characters in _patterns().unspaced_words:

@@ -58,6 +58,13 @@ def test_texts_without_spaces_have_the_words_of_icu_or_pairs(
     assert 0.7 < estimate / len(of_icu.split()) < 2.1
 
 
+def test_no_letter_without_spaces_is_missed():
+    unspaced = module._patterns().unspaced
+    letters = [chr(code) for code in range(0x110000) if unspaced.match(chr(code))]
+    assert len(letters) > 90_000
+    assert all(map(module._UNSPACED_BLOCKS.match, letters))
+
+
 def test_a_length_limit_counts_words_without_spaces(monkeypatch):
     article = CHINESE * 20
     assert count_words(article) == 160
