@@ -329,6 +329,7 @@ def prepare(
     task_bytes: int = 16777216,
     max_record_mb: int = 8,
     clean: Literal["standard", "none"] = "standard",
+    language: str | None = None,
     seed: int = 17,
     validation_share: float = 0.05,
     test_share: float = 0.05,
@@ -434,6 +435,7 @@ def summarize(
     task_bytes: int = 16777216,
     max_record_mb: int = 8,
     clean: Literal["standard", "none"] = "standard",
+    language: str | None = None,
     seed: int = 17,
     validation_share: float = 0.05,
     test_share: float = 0.05,
@@ -557,6 +559,7 @@ def summarize_frame(
     text: str,
     *,
     clean: str = "standard",
+    language: str | None = None,
     bundle: str | os.PathLike[str] = "",
     task_prefix: str = "",
     instruction: str = "",
@@ -614,7 +617,7 @@ def summarize_frame(
     Args:
       frame: a frame of pandas or polars, or an Arrow table.
       text: the name of the column with the documents.
-      clean: the value of `--clean` of `precis summarize`: standard or none.
+      clean, language: the values of these flags of `precis summarize`.
       bundle: writer of abstractive summaries: the --output of `precis train` or `precis
           import`; hf://ORG/NAME, a model of the hub; or openai://HOST:PORT/v1#MODEL, an
           endpoint (default: extractive summaries only).
@@ -654,6 +657,7 @@ def summarize_text(
     text: str,
     *,
     clean: str = "standard",
+    language: str | None = None,
     bundle: str | os.PathLike[str] = "",
     task_prefix: str = "",
     instruction: str = "",
@@ -710,7 +714,7 @@ def summarize_text(
 
     Args:
       text: the document.
-      clean: the value of `--clean` of `precis summarize`: standard or none.
+      clean, language: the values of these flags of `precis summarize`.
       bundle: writer of abstractive summaries: the --output of `precis train` or `precis
           import`; hf://ORG/NAME, a model of the hub; or openai://HOST:PORT/v1#MODEL, an
           endpoint (default: extractive summaries only).
@@ -889,6 +893,7 @@ def train_summarizer(
     task_bytes: int = 16777216,
     max_record_mb: int = 8,
     clean: Literal["standard", "none"] = "standard",
+    language: str | None = None,
     seed: int = 17,
     validation_share: float = 0.02,
     test_share: float = 0.05,
@@ -957,6 +962,7 @@ def verify(
     task_bytes: int = 16777216,
     max_record_mb: int = 8,
     clean: Literal["standard", "none"] = "standard",
+    language: str | None = None,
     seed: int = 17,
     validation_share: float = 0.05,
     test_share: float = 0.05,

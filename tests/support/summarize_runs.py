@@ -8,7 +8,7 @@ import pyarrow.dataset as ds
 
 from precis.model.bundle.network_bundle import save_bundle
 from precis.model.network.config import TransformerConfig
-from precis.model.text.article import Article
+from precis.model.text.article import STANDARD, Article, TextSettings
 from precis.model.text.document import Document
 from precis.model.text.normalization import normalise
 from precis.model.tokenization.vocabulary import count_words, learn
@@ -60,25 +60,27 @@ def manifest_of(folder):
     return json.loads((Path(folder) / "manifest.json").read_bytes())
 
 
-def settings_of(**flags: Any) -> SummarySettings:
+def settings_of(*, language: str | None = None, **flags: Any) -> SummarySettings:
     """The settings that flags give; no document counts as too short."""
-    return read_settings({"min_source_words": 0, **flags}, "standard")
+    text = TextSettings(language=language)
+    return read_settings({"min_source_words": 0, **flags}, text)
 
 
-def articles_of(lines) -> list[Article]:
+def articles_of(lines, text: TextSettings = STANDARD) -> list[Article]:
     """Lines as the articles of a task."""
     documents = [
         Document(line.get("id", ""), "", line["article"], line.get("highlights"))
         for line in lines
     ]
-    return list(map(Article, documents))
+    return [Article(document, text) for document in documents]
 
 
 def summarized(lines, **flags: Any) -> Window:
     """The only window of lines."""
-    worker = WindowSummarizer(settings_of(**flags))
+    settings = settings_of(**flags)
+    worker = WindowSummarizer(settings)
     worker.load()
-    (window,) = worker.summarize(articles_of(lines))
+    (window,) = worker.summarize(articles_of(lines, settings.text))
     worker.close()
     return window
 

@@ -5,6 +5,7 @@ import functools
 import hashlib
 import itertools
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from precis.model.text.boilerplate import story_start
 from precis.model.text.document import Document
@@ -16,6 +17,21 @@ from precis.model.text.wrapping import shown_line, unwrapped_lines
 
 # `standard` cleans an article before a network reads it; `none` leaves it unchanged.
 CLEANINGS = ("standard", "none")
+
+
+class TextSettings(NamedTuple):
+    """How documents become articles.
+
+    Attributes:
+      clean: one of CLEANINGS.
+      language: the language of every document; None to detect each.
+    """
+
+    clean: str = "standard"
+    language: str | None = None
+
+
+STANDARD = TextSettings()
 
 
 class Article:
@@ -34,23 +50,18 @@ class Article:
 
     Attributes:
       document: the document as it was read.
+      settings: how its values are derived.
     """
 
-    def __init__(self, document: Document, *, clean: str = "standard") -> None:
-        """Stores its arguments.
-
-        Args:
-          document: the document as it was read.
-          clean: one of CLEANINGS.
-        """
-        self.document = document
-        self._is_raw = clean == "none"
+    def __init__(self, document: Document, settings: TextSettings = STANDARD) -> None:
+        """Stores its arguments."""
+        self.document, self.settings = document, settings
+        self._is_raw = settings.clean == "none"
 
     @classmethod
-    def from_text(cls, text: str, *, clean: str = "standard") -> "Article":
+    def from_text(cls, text: str, settings: TextSettings = STANDARD) -> "Article":
         """Makes an article from a text that is not in a corpus."""
-        document = Document("", "", text, None, {})
-        return cls(document, clean=clean)
+        return cls(Document("", "", text, None, {}), settings)
 
     def with_id_and_split(self, document_id: str, split: str) -> "Article":
         """This article with another id and split; derived values are kept."""
@@ -89,8 +100,8 @@ class Article:
 
     @functools.cached_property
     def language(self) -> str | None:
-        """The language of the body; see `language_of`."""
-        return language_of(self.body)
+        """The language of the settings, else of the body; see `language_of`."""
+        return self.settings.language or language_of(self.body)
 
     @property
     def is_english(self) -> bool:

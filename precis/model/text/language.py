@@ -7,9 +7,11 @@ other texts the detector is py3langid, after Lui and Baldwin (2012).
 """
 
 import functools
+import re
 import tempfile
 from typing import Any
 
+from precis.model.errors import UsageError
 from precis.model.text.stop_words import STOP_WORDS
 from precis.model.text.words import words
 
@@ -32,6 +34,19 @@ _MIN_CHARACTERS = 40
 _BASE = {
     **{"ary": "ar", "arz": "ar", "bs": "hr", "sh": "hr", "ms": "id"},
     **{"nb": "no", "nn": "no", "wuu": "zh", "yue": "zh"},
+}
+# Codes of three letters for languages with rules, where ISO 639 has one of two letters.
+_TWO_LETTERS = {
+    pair[:3]: pair[4:]
+    for pair in """
+    afr:af ara:ar arm:hy baq:eu bel:be ben:bn bul:bg bur:my cat:ca ces:cs chi:zh cmn:zh
+    cze:cs dan:da deu:de dut:nl ell:el eng:en epo:eo est:et eus:eu fas:fa fin:fi fra:fr
+    fre:fr ger:de gle:ga glg:gl gre:el heb:he hin:hi hrv:hr hun:hu hye:hy ice:is ind:id
+    isl:is ita:it jpn:ja khm:km kor:ko lao:lo lav:lv lit:lt mac:mk may:ms mkd:mk msa:ms
+    mya:my nep:ne nld:nl nno:nn nob:nb nor:no per:fa pol:pl por:pt ron:ro rum:ro rus:ru
+    slk:sk slo:sk slv:sl sot:st spa:es srp:sr swe:sv tam:ta tha:th tur:tr ukr:uk urd:ur
+    vie:vi zho:zh
+    """.split()
 }
 # Of the language; related languages, as Croatian and Bosnian, share the probability.
 _MIN_PROBABILITY = 0.5
@@ -66,6 +81,23 @@ def is_english(language: str | None) -> bool:
 def base_language(language: str) -> str:
     """The language whose rules apply: `no` for `nb` and `nn`, `zh` for `yue`."""
     return _BASE.get(language, language)
+
+
+def check_language(given: str | None) -> None:
+    """Checks the language that a user gives, if any.
+
+    Raises:
+      UsageError: it is not a code such as `de`, but `de-AT`, `DE`, `deu` or `German`.
+    """
+    code = re.split("[-_]", str(given).lower())[0]
+    code = _TWO_LETTERS.get(code, code)
+    is_code = re.fullmatch("[a-z]{2,3}", code)
+    if given and not (is_code and given == code):
+        way_out = "leave it out to detect the language of each document"
+        raise UsageError(
+            "`language=` must be a code of ISO 639 in small letters, such as de, nb or "
+            f"zh, not {given!r}; {f'did you mean {code}?' if is_code else way_out}"
+        )
 
 
 @functools.cache

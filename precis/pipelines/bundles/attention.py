@@ -102,9 +102,7 @@ def _read_summary(options: AttentionOptions, article: Article) -> str:
     article = article.with_id_and_split(article.content_sha256, "")
     flags = {"bundle": options.bundle, "task_prefix": options.task_prefix}
     # Short articles get a summary too.
-    row = summarize_article(
-        article, {**flags, "min_source_words": 0}, clean=options.clean
-    )
+    row = summarize_article(article, {**flags, "min_source_words": 0})
     if not row["abstractive_summary"]:
         raise UsageError(
             f"--text {options.text}: the network wrote no summary; give a summary "

@@ -14,7 +14,8 @@ from precis.model.config import (
     setting,
 )
 from precis.model.errors import UsageError
-from precis.model.text.article import CLEANINGS
+from precis.model.text.article import CLEANINGS, TextSettings
+from precis.model.text.language import check_language
 from precis.pipelines.corpus.kept_fields import KINDS, parse_kept_fields
 from precis.pipelines.corpus.opening import written_argument
 from precis.pipelines.corpus.schemes import SCHEMES, scheme_of
@@ -146,8 +147,15 @@ class CorpusOptions(Options):
         metavar="MIB",
         least=1,
     )
-    # How the article's text is cleaned.
+    # How the article's text is read.
     clean: str = clean_flag()
+    language: str | None = flag(
+        None,
+        "language of every document, as a code of ISO 639, such as de; its rules for "
+        "words, sentences and ROUGE apply",
+        metavar="CODE",
+        default_text="detected in each document",
+    )
     # Splits by hash.
     seed: int = setting(
         17,
@@ -173,6 +181,7 @@ class CorpusOptions(Options):
                 "--limit reads the first documents and --sample draws from the whole "
                 "corpus; leave one of them out"
             )
+        check_language(self.language)
         shares = self.validation_share, self.test_share
         if min(shares) < 0 or sum(shares) > 1:
             raise UsageError(
@@ -205,6 +214,11 @@ class CorpusOptions(Options):
             KeptField(name, kind or kind_of(name)) for name, kind in self.kept_fields
         ]
         return self.fields._replace(kept=tuple(kept))
+
+    @property
+    def text_settings(self) -> TextSettings:
+        """How documents become articles."""
+        return TextSettings(self.clean, self.language)
 
     @property
     def max_record_bytes(self) -> int:

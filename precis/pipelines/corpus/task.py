@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from precis.model.errors import DataError
-from precis.model.text.article import Article
+from precis.model.text.article import Article, TextSettings
 from precis.model.text.document import Document
 
 # The part of a record that its dead letter keeps.
@@ -228,13 +228,13 @@ _DOCUMENT_TYPES: dict[str, type | tuple[type, ...]] = {
 }
 
 
-def to_article(document: Document, *, clean: str) -> Article | DeadLetter:
+def to_article(document: Document, settings: TextSettings) -> Article | DeadLetter:
     """The article of a document made by a program, or its dead letter. A document
     without id gets the hash of its content.
 
     Args:
       document: the document, with values of any type.
-      clean: as for `Article`.
+      settings: as for `Article`.
     """
     has_id = isinstance(document.document_id, str)
     for name, kinds in _DOCUMENT_TYPES.items():
@@ -248,7 +248,7 @@ def to_article(document: Document, *, clean: str) -> Article | DeadLetter:
         except UnicodeEncodeError:
             detail = f"{name!r} holds half of a surrogate pair, not a character"
             return DeadLetter("read", "invalid_text", detail)
-    article = Article(document, clean=clean)
+    article = Article(document, settings)
     if not article.body:
         return empty_article(document)
     if document.document_id:

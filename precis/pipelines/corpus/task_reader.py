@@ -114,7 +114,7 @@ class TaskReader:
         if isinstance(content, DeadLetter):
             return _with_raw(content, content.raw or raw)
         options = self._options
-        article = Article(content, clean=options.clean)
+        article = Article(content, options.text_settings)
         document_id = content.document_id or article.content_sha256
         split = self._task.split or content.split
         split = split or folder_values(content.source_file).get("split") or ""

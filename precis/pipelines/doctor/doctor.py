@@ -163,7 +163,7 @@ def _check_start(
         from precis.pipelines.summarize.window_summarizer import open_endpoint
 
         names = {*flags} & {*option_names(SUMMARY_OPTIONS)}
-        settings = read_settings({name: flags[name] for name in names}, "standard")
+        settings = read_settings({name: flags[name] for name in names})
         open_endpoint(settings).client.check()
         yield Diagnosis(OK, "endpoint", f"{flags['bundle']} answers")
 

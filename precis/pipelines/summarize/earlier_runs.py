@@ -93,11 +93,9 @@ def _usable_files(folder: str, settings: SummarySettings) -> list[OutputFile]:
     if run.manifest.get("settings_id") == settings.settings_id:
         return [*run.output_files, *run.group_output_files]
     described = run.manifest.get("settings", {})
-    differences = describe_differences(described, settings.described)
-    say(
-        f"precis summarize: nothing of {folder} is reused: "
-        f"{differences or 'an older version of precis wrote it'}"
-    )
+    here = {**dict.fromkeys(described), **settings.described}
+    differences = describe_differences(described, here)
+    say(f"precis summarize: nothing of {folder} is reused: {differences}")
     return []
 
 

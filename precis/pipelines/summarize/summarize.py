@@ -144,7 +144,7 @@ def plan(
     corpus = with_group_field(corpus, groups)
     check_effects([groups])
     recorded = recorded_flags(option_groups)
-    settings = summary_settings(*summary_options, clean=corpus.clean)
+    settings = summary_settings(*summary_options, text=corpus.text_settings)
     settings = with_search_processes(settings, beam_options, workers=workers.workers)
     if settings.uses_tensorflow:
         check_tensorflow(beam_options)

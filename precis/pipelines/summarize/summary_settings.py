@@ -45,7 +45,8 @@ from precis.model.search.config import (
     SearchConfig,
     check_vocabularies,
 )
-from precis.model.text.article import CLEANINGS
+from precis.model.text.article import CLEANINGS, STANDARD, TextSettings
+from precis.model.text.language import check_language
 from precis.model.text.length_limit import NO_LENGTH_LIMIT
 from precis.pipelines.run.hub import with_local_bundles
 from precis.pipelines.run.options import check_effects, read_flags, result_settings
@@ -70,7 +71,7 @@ class SummarySettings(NamedTuple):
     Attributes:
       options, selection, fallback, decoding: values of the flags.
       model_ids: the columns of a row that name the models and the search.
-      clean: the corpus flag --clean, which decides how a text is cleaned.
+      text: how documents become articles, by flags of the corpus.
       writer: the kind of writer; None if no abstractive summaries are written.
       reads_vectors: whether the selector has an encoder, which needs TensorFlow.
     """
@@ -80,7 +81,7 @@ class SummarySettings(NamedTuple):
     fallback: FallbackConfig
     decoding: SearchConfig
     model_ids: dict[str, str | None]
-    clean: str
+    text: TextSettings
     writer: WriterKind | None = None
     reads_vectors: bool = False
 
@@ -105,7 +106,10 @@ class SummarySettings(NamedTuple):
             described["instruction"] = self.instruction
         if self.options.is_endpoint:
             described["request_json"] = self.parameters
-        return {**described, "clean": self.clean, "schema_version": SCHEMA_VERSION}
+        if self.text.language:
+            described["language"] = self.text.language
+        clean = self.text.clean
+        return {**described, "clean": clean, "schema_version": SCHEMA_VERSION}
 
     @property
     def is_instructed(self) -> bool:
@@ -174,19 +178,21 @@ class SummarySettings(NamedTuple):
         return "oracle" in self.options.methods or bool(self.options.keyphrase_bundle)
 
 
-def read_settings(flags: Mapping[str, Any], clean: str) -> SummarySettings:
+def read_settings(
+    flags: Mapping[str, Any], text: TextSettings = STANDARD
+) -> SummarySettings:
     """Reads the settings from the flags of `precis summarize`, except its output.
 
     Args:
       flags: the flags of the summaries.
-      clean: as for `SummarySettings`.
+      text: as for `SummarySettings`.
 
     Raises:
       UsageError: an unknown flag, or an invalid value or bundle.
     """
     # Options need an output folder, but nothing is written here.
     values = {**with_flags_of_bundle(with_local_bundles(flags)), "output": os.devnull}
-    return summary_settings(*read_flags(SUMMARY_OPTIONS, values), clean=clean)
+    return summary_settings(*read_flags(SUMMARY_OPTIONS, values), text=text)
 
 
 def summary_settings(
@@ -195,15 +201,17 @@ def summary_settings(
     fallback: FallbackConfig,
     decoding: SearchConfig,
     *,
-    clean: str,
+    text: TextSettings,
 ) -> SummarySettings:
     """Combines options with the models of their bundles.
 
     Raises:
       UsageError: options contradict each other, or a folder is not a bundle.
     """
-    if clean not in CLEANINGS:
-        raise UsageError(f"clean must be one of {', '.join(CLEANINGS)}, not {clean!r}")
+    if text.clean not in CLEANINGS:
+        known = ", ".join(CLEANINGS)
+        raise UsageError(f"clean must be one of {known}, not {text.clean!r}")
+    check_language(text.language)
     check_methods(options)
     check_writing(options, decoding)
     writer = writer_of(options)
@@ -214,7 +222,7 @@ def summary_settings(
         folder = bundle_folder(options.selector)
         reads_vectors = "encoder" in open_stored(folder, EXTRACTIVE).config
     settings = SummarySettings(
-        *(options, selection, fallback, decoding, model_ids, clean),
+        *(options, selection, fallback, decoding, model_ids, text),
         writer,
         reads_vectors,
     )

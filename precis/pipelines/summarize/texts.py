@@ -22,7 +22,7 @@ from precis.model.extractive.config import ORACLE
 from precis.model.isolation import Failure
 from precis.model.processes import refuse_within_import
 from precis.model.progress.stages import stage
-from precis.model.text.article import Article
+from precis.model.text.article import Article, TextSettings
 from precis.model.text.document import Document
 from precis.pipelines.corpus.formats import fitting_encoding, other_format
 from precis.pipelines.corpus.listing import absolute_path
@@ -46,7 +46,7 @@ from precis.pipelines.tables.schema import SUMMARY_SCHEMA, summary_table
 # Two settings, such as two networks to compare, stay loaded.
 _MOST_LOADED = 2
 # The corpus flags that concern the text of one document.
-_OF_THE_TEXT = ("clean", "max_record_mb", "encoding")
+_OF_THE_TEXT = ("clean", "language", "max_record_mb", "encoding")
 # Columns that only a document of a corpus or run has.
 _NOT_ADDED = {
     *("document_id", "split", "source_file", "source_position", "duplicate_of"),
@@ -56,7 +56,7 @@ FAILURE = "summary_failure"
 
 
 def summarize_text(
-    text: str, *, clean: str = "standard", **flags: Any
+    text: str, *, clean: str = "standard", language: str | None = None, **flags: Any
 ) -> dict[str, Any]:
     """Summarizes one document.
 
@@ -68,7 +68,7 @@ def summarize_text(
 
     Args:
       text: the document.
-      clean: the value of `--clean` of `precis summarize`: standard or none.
+      clean, language: the values of these flags of `precis summarize`.
       **flags: the flags of `precis summarize` that concern summaries.
 
     Returns:
@@ -85,28 +85,26 @@ def summarize_text(
             "use precis.summarize for a corpus"
         )
     _refuse(NOT_FOR_A_TEXT, flags, "summarize_text")
-    record = to_article(Document("", "", text, None), clean=clean)
+    settings = TextSettings(clean, language)
+    record = to_article(Document("", "", text, None), settings)
     if isinstance(record, DeadLetter):
         raise UsageError(f"the text cannot be summarized: {record.detail}")
-    return summarize_article(record, flags, clean=clean)
+    return summarize_article(record, flags)
 
 
-def summarize_article(
-    article: Article, flags: Mapping[str, Any], *, clean: str
-) -> dict[str, Any]:
+def summarize_article(article: Article, flags: Mapping[str, Any]) -> dict[str, Any]:
     """Makes the row of an article that has a text.
 
     Args:
       article: the article with its id and split.
       flags: the same flags as for `summarize_text`.
-      clean: as for `SummarySettings`.
 
     Raises:
       UsageError: an invalid flag or bundle, or a method that needs a reference.
       JobError: the summary cannot be made.
     """
     # One document is searched faster than a search process starts.
-    settings = read_settings({"search_processes": 1, **flags}, clean)
+    settings = read_settings({"search_processes": 1, **flags}, article.settings)
     if ORACLE in settings.options.methods:
         raise UsageError(
             "--extractive oracle needs a reference summary, but one document has none; "
@@ -132,7 +130,12 @@ _loaded = functools.lru_cache(maxsize=_MOST_LOADED)(_load)
 
 
 def summarize_frame(
-    frame: Any, text: str, *, clean: str = "standard", **flags: Any
+    frame: Any,
+    text: str,
+    *,
+    clean: str = "standard",
+    language: str | None = None,
+    **flags: Any,
 ) -> Any:
     """Summarizes the texts of a data frame.
 
@@ -143,7 +146,7 @@ def summarize_frame(
     Args:
       frame: a frame of pandas or polars, or an Arrow table.
       text: the name of the column with the documents.
-      clean: the value of `--clean` of `precis summarize`: standard or none.
+      clean, language: the values of these flags of `precis summarize`.
       **flags: the flags of `precis summarize` that concern summaries.
 
     Returns:
@@ -175,7 +178,7 @@ def summarize_frame(
         for value, is_missing in zip(column.to_list(), missing, strict=True)
     ]
     with shown("summarize"):
-        settings = read_settings(flags, clean)
+        settings = read_settings(flags, TextSettings(clean, language))
         rows, reasons = _summarize(texts, settings)
     added = rows.select(names).append_column(FAILURE, pa.array(reasons, pa.string()))
     made = nw.from_arrow(added, backend=table.implementation)
@@ -191,7 +194,7 @@ def _summarize(
 
     def articles() -> Iterator[Article]:
         for text in texts:
-            record = to_article(Document("", "", text, None), clean=settings.clean)
+            record = to_article(Document("", "", text, None), settings.text)
             if isinstance(record, Article):
                 unread.append(None)
                 yield record
@@ -250,7 +253,7 @@ def summarize_document(file: str, **flags: Any) -> dict[str, Any]:
             )
     of_text = {name: flags.pop(name) for name in _OF_THE_TEXT if name in flags}
     article = read_document(file, of_text)
-    return summarize_article(article, flags, clean=of_text.get("clean", "standard"))
+    return summarize_article(article, flags)
 
 
 def read_document(file: str, of_text: Mapping[str, Any]) -> Article:

@@ -25,7 +25,7 @@ from precis.model import files
 from precis.model.config import comma_list
 from precis.model.errors import UsageError
 from precis.model.processes import refuse_within_import
-from precis.model.text.article import Article
+from precis.model.text.article import Article, TextSettings
 from precis.model.text.document import Document
 from precis.pipelines.corpus.corpus import list_tasks, read_task
 from precis.pipelines.corpus.kept_fields import kept_columns, parse_kept_fields
@@ -98,6 +98,10 @@ class ReadCorpus(beam.PTransform):
         (options,) = read_flags(
             [CorpusOptions], {"corpus": self._corpus, **self._corpus_options}
         )
+        if options.language:
+            raise UsageError(
+                "give `language=` to SummarizeDocuments, not to ReadCorpus"
+            )
         tasks = list_tasks(options)
         # The document type carries the types of the fields.
         columns = {"kept_columns": kept_columns(tasks, taken=())}
@@ -183,6 +187,7 @@ class SummarizeDocuments(beam.PTransform):
         split_field: str = "",
         keep_fields: str | Sequence[str] = "",
         clean: str = "standard",
+        language: str | None = None,
         run_id: str = "",
         error_handling: Any = None,
         **options: Any,
@@ -196,7 +201,7 @@ class SummarizeDocuments(beam.PTransform):
           keep_fields: fields of rows, or metadata of documents, that become columns of
               the result. Documents of `ReadCorpus` have types for `WriteSummaries`;
               otherwise give types, as in `day:date,topic:string`.
-          clean: the value of `--clean` of `precis summarize`.
+          clean, language: the values of these flags of `precis summarize`.
           run_id: the value of the column `run_id`, which no job sets here.
           error_handling: as in Beam YAML, `{output: NAME}`; for rows with a schema.
           **options: the flags of `precis summarize` that concern summaries, such as
@@ -208,7 +213,7 @@ class SummarizeDocuments(beam.PTransform):
         if isinstance(keep_fields, str):
             keep_fields = comma_list(keep_fields)
         self._kept = tuple(keep_fields)
-        self._clean = clean
+        self._text = TextSettings(clean, language)
         self._run_id = run_id
         self._errors = beam_rows.error_output(error_handling)
         self._summary_options = options
@@ -232,7 +237,7 @@ class SummarizeDocuments(beam.PTransform):
                 f"keep_fields {taken[0]}: the rows already have a column of this "
                 "name; rename the field"
             )
-        settings = transform_settings(self._summary_options, self._clean, documents)
+        settings = transform_settings(self._summary_options, self._text, documents)
         fields: Fields | None = None
         kind: Any = dict[str, Any]
         names = self._kept
@@ -261,7 +266,7 @@ class SummarizeDocuments(beam.PTransform):
 
 
 def transform_settings(
-    flags: Mapping[str, Any], clean: str, elements: PCollection
+    flags: Mapping[str, Any], text: TextSettings, elements: PCollection
 ) -> SummarySettings:
     """The settings of a transform of the given elements.
 
@@ -270,7 +275,7 @@ def transform_settings(
     """
     beam_options = elements.pipeline.options
     refuse_hub_names(beam_options, flags)
-    return with_search_processes(read_settings(flags, clean), beam_options)
+    return with_search_processes(read_settings(flags, text), beam_options)
 
 
 def in_batches(size: int) -> beam.BatchElements:
@@ -321,7 +326,7 @@ class _SummarizeBatch(beam.DoFn):
           fields: the fields of rows with a schema; None for documents.
           kept: the names of the kept fields.
         """
-        self._clean = settings.clean
+        self._text = settings.text
         self._fields, self._kept = fields, kept
         self._summarizer = WindowSummarizer(
             settings, run_id=run_id, share=Shared().acquire
@@ -364,7 +369,7 @@ class _SummarizeBatch(beam.DoFn):
             element = element._replace(metadata=record)
         elif not isinstance(element, Document):
             raise _no_documents(type(element))
-        return to_article(element, clean=self._clean)
+        return to_article(element, self._text)
 
 
 # The rows in a row group, as in the files of `precis summarize`.

@@ -16,6 +16,7 @@ import pyarrow as pa
 from apache_beam.pvalue import PCollection, Row
 
 from precis.model.errors import UsageError
+from precis.model.text.article import TextSettings
 from precis.pipelines.run.key_tables import ROWS_AT_ONCE, open_database
 from precis.pipelines.run.options import check_effects, option_names, read_flags
 from precis.pipelines.summarize.groups import (
@@ -55,6 +56,7 @@ class SummarizeGroups(beam.PTransform):
         group_by: str,
         *,
         clean: str = "standard",
+        language: str | None = None,
         run_id: str = "",
         **options: Any,
     ) -> None:
@@ -62,7 +64,7 @@ class SummarizeGroups(beam.PTransform):
 
         Args:
           group_by: as for `--group_by` of `precis summarize`: a field or day(FIELD).
-          clean, run_id: as for `SummarizeDocuments`.
+          clean, language, run_id: as for `SummarizeDocuments`.
           **options: the options that `SummarizeDocuments` was given, and the other
               flags of groups, such as `max_group_candidates`.
         """
@@ -72,7 +74,7 @@ class SummarizeGroups(beam.PTransform):
             if name in options:
                 self._group_options[name] = options.pop(name)
         self._summary_options = options
-        self._clean = clean
+        self._text = TextSettings(clean, language)
         self._run_id = run_id
 
     def expand(self, rows: PCollection) -> Any:
@@ -84,7 +86,7 @@ class SummarizeGroups(beam.PTransform):
         """
         (groups,) = read_flags([GroupOptions], self._group_options)
         check_effects([groups])
-        settings = transform_settings(self._summary_options, self._clean, rows)
+        settings = transform_settings(self._summary_options, self._text, rows)
         schema = _column_types(beam_rows.fields_of(rows) or {}, groups)
         return (
             rows

@@ -168,15 +168,15 @@ def test_a_writer_of_lines_is_not_given_whole_articles(parts):
 
     for targets in ((), ("highlights",), ("cuts", "highlights")):
         learned_from(*targets)
-        assert read_settings({"bundle": writer}, "standard").model_ids["model_id"]
+        assert read_settings({"bundle": writer}).model_ids["model_id"]
     learned_from("sentences", "cuts")
     message = f"{writer}: this network learned to shorten single sentences, .*; "
     with pytest.raises(UsageError, match=f"{message}in Python, .* with write=.sent"):
-        read_settings({"bundle": writer}, "standard")
+        read_settings({"bundle": writer})
     save_summarizer_bundle(str(parts), provenance={})
     for flags in ({"bundle": writer}, {"bundle": parts, "write": "article"}):
         with pytest.raises(UsageError, match=f"{message}name .*, --bundle {parts}$"):
-            read_settings(flags, "standard")
+            read_settings(flags)
     # Sentences are what it is for; this selector has learned too little.
     with pytest.raises(UsageError, match="does not know the importance of words"):
-        read_settings({"bundle": parts}, "standard")
+        read_settings({"bundle": parts})

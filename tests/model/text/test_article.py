@@ -5,7 +5,7 @@ import random
 import sys
 import unicodedata
 
-from precis.model.text.article import Article
+from precis.model.text.article import Article, TextSettings
 from precis.model.text.boilerplate import story_start
 from precis.model.text.document import Document
 from precis.model.text.normalization import one_line
@@ -46,7 +46,7 @@ def test_derived_values_by_hand():
 
 
 def test_derived_values_without_cleaning():
-    article = Article(DOCUMENT, clean="none")
+    article = Article(DOCUMENT, TextSettings("none"))
     assert article.body == DOCUMENT.article != article.normalised
     assert article.story_start == 0
     assert article.sentences[0] == (0, 19, "(CNN) -- Rain fell.")

@@ -2,8 +2,9 @@
 
 import pytest
 
-from precis.model.text.article import Article
-from precis.model.text.language import is_english, language_of
+from precis.model.errors import UsageError
+from precis.model.text.article import Article, TextSettings
+from precis.model.text.language import check_language, is_english, language_of
 
 ENGLISH = "The rain fell on the coast of the island, and they said that it was cold. "
 NAMES = "Wojciech Szczęsny, Łukasz Piszczek, Jakub Błaszczykowski, Kamil Grosicki. " * 7
@@ -49,6 +50,41 @@ CROATIAN = (
 def test_a_text_has_a_language_unless_it_is_short_or_unclear(text, expected):
     assert language_of(text) == expected
     assert Article.from_text(text).is_english == (expected in ("en", None))
+
+
+def test_a_language_that_is_given_is_the_language():
+    article = Article.from_text(GERMAN, TextSettings(language="en"))
+    renamed = article.with_id_and_split("a", "train")
+    assert article.language == renamed.language == "en" and article.is_english
+    # As in English, a sentence may end after a number.
+    assert article.sentence_texts[0] == "Am 3."
+
+
+@pytest.mark.parametrize(
+    ("given", "way_out"),
+    [
+        ("pt-BR", "did you mean pt?"),
+        ("zh_Hant", "did you mean zh?"),
+        ("de_DE.UTF-8", "did you mean de?"),
+        ("NB", "did you mean nb?"),
+        ("eng", "did you mean en?"),
+        ("ger", "did you mean de?"),
+        ("YUE", "did you mean yue?"),
+        ("German", "leave it out to detect the language of each document"),
+        ("d", "leave it out to detect the language of each document"),
+        (" de", "leave it out to detect the language of each document"),
+        (7, "leave it out to detect the language of each document"),
+    ],
+)
+def test_a_language_is_given_by_its_shortest_code(given, way_out):
+    with pytest.raises(UsageError) as refused:
+        check_language(given)
+    assert str(refused.value) == (
+        "`language=` must be a code of ISO 639 in small letters, such as de, nb or zh, "
+        f"not {given!r}; {way_out}"
+    )
+    for code in ("de", "nb", "zh", "yue", "ceb", "", None):
+        check_language(code)
 
 
 def test_close_relatives_are_not_taken_for_english():

@@ -8,7 +8,7 @@ import pytest
 from support.extractive_documents import sentences_of
 from support.summarize_runs import first_rows
 
-from precis.model.text.article import Article
+from precis.model.text.article import Article, TextSettings
 from precis.model.text.boilerplate import story_start
 from precis.model.text.normalization import normalise
 from precis.model.text.words import join_words, split_chunks, words
@@ -113,7 +113,7 @@ def test_boilerplate_is_recognised_and_belongs_to_no_sentence(head):
     assert story_start(head + story) == len(head)
     assert Article.from_text(head + story).body == story
     assert Article.from_text(head + story).sentences[0].start == len(head)
-    raw = Article.from_text(head + story, clean="none")
+    raw = Article.from_text(head + story, TextSettings("none"))
     assert raw.sentences[0].start == len(head) - len(head.lstrip())
 
 
@@ -187,7 +187,7 @@ def is_wrapped(raw: str, text: str) -> bool:
 
 def assert_offsets_hold(article: str) -> None:
     position = 0
-    for start, end, text in Article.from_text(article, clean="none").sentences:
+    for start, end, text in Article.from_text(article, TextSettings("none")).sentences:
         assert article[start:end] == text or is_wrapped(article[start:end], text)
         assert text and text == text.strip()
         assert any(mark.isalnum() for mark in text)

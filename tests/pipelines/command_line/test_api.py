@@ -149,7 +149,8 @@ def test_one_text_is_summarized_as_a_run_would():
     assert (row["summary_method"], row["quality_flags"]) == ("luhn", [])
     sentence = row["extractive"][0]
     assert ARTICLE[sentence["start"] : sentence["end"]] == sentence["text"]
-    raw = precis.summarize_text(ARTICLE, extractive="lead", clean="none")
+    raw = precis.summarize_text(ARTICLE, extractive="lead", clean="none", language="cy")
+    assert (raw["language"], row["language"]) == ("cy", "en")
     assert raw["extractive"][0]["start"] == 0
     assert raw["content_sha256"] == hashlib.sha256(ARTICLE.encode()).hexdigest()
 
@@ -161,6 +162,7 @@ def test_one_text_is_summarized_as_a_run_would():
         (["a", "b"], {}, "takes one text, not list; use precis.summarize for a c"),
         ("Rain.", {"bundle": "none"}, "none: not a complete bundle"),
         ("Rain.", {"clean": "raw"}, "clean must be one of standard, none, not 'raw'"),
+        ("Rain.", {"language": "pt-BR"}, "`language=` .* not 'pt-BR'; did you mean pt"),
         ("Rain.", {"output": "o"}, "does not take output; use precis.summarize"),
         ("Rain.", {"bundle": ["b"]}, "`bundle=` must be a text, in quotes, not "),
         ("Rain.", {"sentence": 1}, "unknown option 'sentence'; did you mean sentences"),

@@ -28,6 +28,7 @@ SPLITS = "has the splits train, validation, test, not 'dev'"
         ("jsonl:a", {"validation_share": 1.5}, f"{SHARES} 1.5 and 0.05"),
         ("jsonl:a", {"test_share": -0.1}, f"{SHARES} 0.05 and -0.1"),
         ("jsonl:a", {"validation_share": 0.6, "test_share": 0.6}, f"{SHARES} 0.6 and"),
+        ("jsonl:a", {"language": "de-AT"}, "not 'de-AT'; did you mean de"),
         ("text:a", {"id_field": "x"}, "text: has no fields; flags"),
         (
             "sample:",

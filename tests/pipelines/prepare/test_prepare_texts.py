@@ -193,3 +193,23 @@ def test_boilerplate_is_cut_from_sources_and_from_labels_unless_it_is_kept(
     (example,) = all_examples(tmp_path)
     (expected,) = learned.encode([f"{first}{join}It was cold."])
     assert example["source"] == expected.tolist()
+
+
+@pytest.mark.parametrize(("language", "oracle"), [(None, 0), ("en", 0), ("tr", 1)])
+def test_labels_are_as_in_the_language_that_is_given(
+    language, oracle, learned, tmp_path
+):
+    """ROUGE of English reads `kar`, `k` and `y` in `karşı köy`; a short text counts as
+    English.
+
+                      karşı ada        F1 in English      in Turkish
+        ada ve kar    ada              2 x 2 of 2 + 3     2 x 1 of 2 + 3
+        karşı köy     karşı            2 x 1 of 2 + 3     2 x 1 of 2 + 2
+    """
+    line = {"article": "Ada ve kar. Karşı köy.", "highlights": "Karşı ada."}
+    pair = TokenizerPair(learned, learned)
+    corpus = {"language": language}
+    encode(tmp_path, [line], pair, oracle_sentences=1, corpus=corpus)
+    (row,) = labels(tmp_path).values()
+    assert row.oracle == (oracle,)
+    assert (row.language or "en") == (language or "en")

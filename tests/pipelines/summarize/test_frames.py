@@ -43,7 +43,7 @@ def _without_nan(value):
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_a_frame_has_the_rows_of_a_run_beside_its_own(library, tmp_path):
-    flags = {"extractive": "random,lead", "min_source_words": 0}
+    flags = {"extractive": "random,lead", "min_source_words": 0, "language": "cy"}
     lines = [{"article": text} for text in ARTICLES]
     corpus = write_jsonl(tmp_path / "news.jsonl", lines)
     precis.summarize(corpus=corpus, output=tmp_path / "run", **flags)
@@ -61,6 +61,7 @@ def test_a_frame_has_the_rows_of_a_run_beside_its_own(library, tmp_path):
     assert {name: columns[name] for name in FRAME} == FRAME
     reason = "empty_article: the article has no text"
     assert columns["summary_failure"] == [None, reason, reason, None, None]
+    assert set(columns["language"]) == {"cy", None}
     for name in ("summary", "content_sha256", "article_words", "settings_id"):
         expected = iter([row[name] for row in written])
         failed = columns["summary_failure"]

@@ -17,7 +17,7 @@ MOST = 40
 GROUPS = GroupOptions(
     group_by="topic", max_group_candidates=MOST, group_task_candidates=100
 )
-SETTINGS = read_settings({"extractive": "lead"}, "standard")
+SETTINGS = read_settings({"extractive": "lead"})
 
 
 def document(number):

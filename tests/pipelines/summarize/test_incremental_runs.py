@@ -117,6 +117,14 @@ def test_another_setting_infers_all_and_is_named(first, runs, tmp_path, capsys):
     assert "max_words" not in message and "task_bytes" not in message
 
 
+def test_a_language_that_is_given_no_more_is_named(runs, tmp_path, capsys):
+    corpus = write_corpus(tmp_path / "corpus", {"c.jsonl": CORPUS["c.jsonl"]})
+    runs.run(tmp_path / "a", corpus, language="sv")
+    runs.run(tmp_path / "b", corpus, reuse=tmp_path / "a")
+    assert runs.inferred == [row["id"] for row in CORPUS["c.jsonl"]]
+    assert "is reused: language is 'sv' there, None here" in capsys.readouterr().err
+
+
 def test_a_run_that_is_damaged_or_unfinished_is_not_reused(first, runs, tmp_path):
     corpus = write_corpus(tmp_path / "corpus", {"c.jsonl": CORPUS["c.jsonl"]})
     earlier = tmp_path / "earlier"

@@ -37,7 +37,7 @@ def join_run(folder, tasks, parts, *, uses_references=False):
             job=Job(str(folder), "summaries", "f" * 64, "f" * 16, begun, tasks),
             corpus=CorpusOptions(corpus="text:none"),
             settings=read_settings(
-                {"extractive": "lead,oracle" if uses_references else "lead"}, "standard"
+                {"extractive": "lead,oracle" if uses_references else "lead"}
             ),
             layout=OutputLayout(SUMMARY_SCHEMA),
             provenance={},

@@ -41,7 +41,7 @@ def feed(monkeypatch, content: bytes) -> None:
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content)))
 
 
-FLAGS = {"extractive": "luhn,lead", "sentences": 2, "clean": "none"}
+FLAGS = {"extractive": "luhn,lead", "sentences": 2, "clean": "none", "language": "cy"}
 
 
 def words_of(flags) -> list[str]:
@@ -65,6 +65,7 @@ def test_the_row_is_that_of_a_run_over_the_document(article, tmp_path, capsys):
     assert row == {**expected, "run_id": ""}
     assert list(row) == list(expected)
     assert (row["document_id"], row["split"] != "") == ("article", True)
+    assert row["language"] == "cy"
     assert row["source_file"] == str(article)
 
 
@@ -152,6 +153,7 @@ ORACLE = (
         ("--text - --corpus text:*", "--corpus is for a corpus, but --text - is"),
         ("--text article.txt --limit 3", "--limit is for a corpus, but --text art"),
         ("--text - --workers 2", "--workers is for a corpus"),
+        ("--text article.txt --language DE", "--language must be a code of ISO 639 in"),
         ("--text article.txt --bundle none", "none: not a complete bundle"),
         ("--text article.txt --extractive lead,oracle", ORACLE),
         ("--json", "--json prints the columns of one document; name its file, as in"),

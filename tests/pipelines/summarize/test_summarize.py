@@ -94,7 +94,7 @@ def test_a_finished_run_is_left_alone_and_says_what_it_made(undisturbed, flags, 
 def test_one_of_several_workers_searches_in_one_process_unless_asked():
     elsewhere = ["--runner", "DataflowRunner"]
     for argv, asked, expected in (([], 0, 0), (elsewhere, 0, 1), (elsewhere, 3, 3)):
-        settings = read_settings({"search_processes": asked}, "standard")
+        settings = read_settings({"search_processes": asked})
         settings = with_search_processes(settings, pipeline_options(argv))
         assert settings.options.search_processes == expected
 

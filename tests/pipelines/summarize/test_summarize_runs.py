@@ -25,15 +25,15 @@ pytestmark = pytest.mark.usefixtures("one_time")
 
 
 def test_every_setting_of_the_rows_makes_another_run(corpus, bundle, tmp_path):
-    def inputs(clean="standard", **flags):
-        read = CorpusOptions(corpus=corpus, clean=clean)
-        settings = settings_of(**flags)._replace(clean=clean)
+    def inputs(clean="standard", language=None, **flags):
+        read = CorpusOptions(corpus=corpus, clean=clean, language=language)
+        settings = settings_of(**flags)._replace(text=read.text_settings)
         named = {**result_settings([read]), **settings.described}
         found = result_inputs(named, list_tasks(read))
         return json.dumps(found, sort_keys=True)
 
     changes = {"sentences": 2, "extractive": "lead", "clean": "none"}
-    changes |= {"min_source_words": 9}
+    changes |= {"min_source_words": 9, "language": "sv"}
     others = [inputs(**{name: value}) for name, value in changes.items()]
     assert len({inputs(), *others}) == len(changes) + 1
     # Neither how documents are searched nor where the rows go changes a row.
@@ -51,6 +51,9 @@ def test_every_setting_of_the_rows_makes_another_run(corpus, bundle, tmp_path):
     moved = shutil.copytree(bundle, tmp_path / "moved")
     assert inputs(bundle=str(moved)) == inputs(**network) != inputs()
     assert "output" not in json.loads(inputs())
+    # A language is a setting of the rows only if it is given.
+    assert settings_of(language="sv").described["language"] == "sv"
+    assert "language" not in settings_of().described
     # An instruction is no setting of a network that reads none.
     assert "instruction" not in json.loads(inputs(**network))
 

@@ -250,6 +250,13 @@ def test_rules_for_english_touch_no_other_language(keyphrase_bundle):
     assert row["keyphrases"] is row["reference_keyphrases"] is None
     assert english["language"] == "en" and english["keyphrases"]
     assert [english] == first_rows(lines[1:], **flags)
+    # A language that is given overrides what the text looks like.
+    row, other = first_rows(lines, language="en", **flags)
+    assert (row["language"], other) == ("en", english)
+    assert row["extractive_summary"] == german.removeprefix(page + " ").split(" Die")[0]
+    assert row["extractive_quality"]["unsupported_dates"] == []
+    row, other = first_rows(lines, language="da", **flags)
+    assert row["language"] == other["language"] == "da" and other["keyphrases"] is None
 
 
 def test_merged_sentences_end_as_in_the_language_of_the_article():

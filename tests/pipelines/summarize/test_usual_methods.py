@@ -83,5 +83,5 @@ def test_each_document_has_the_method_for_its_kind(tmp_path):
 
 
 def test_a_group_takes_no_sentences_that_a_reference_or_chance_chose():
-    settings = read_settings({"extractive": "neural,oracle,random"}, "standard")
+    settings = read_settings({"extractive": "neural,oracle,random"})
     assert list(_methods(settings)) == ["neural", "lead"]

@@ -137,14 +137,15 @@ def test_rows_of_small_batches_make_groups_of_the_command(news, tmp_path):
         beam.Row(id=each["id"], article=each["article"], n=each["n"])
         for each in lines()
     ]
+    flags = {"language": "cy", **LEAD}
     with pipeline() as p:
         documents = p | beam.Create(items)
         made = documents | SummarizeDocuments(
-            keep_fields="n", window_documents=7, **LEAD
+            keep_fields="n", window_documents=7, **flags
         )
-        rows = made | SummarizeGroups("n", **LEAD)
+        rows = made | SummarizeGroups("n", **flags)
         said = rows | beam.Map(lambda row: (row.group_id, row.members, row.summary))
-        summarize(corpus=news, output=tmp_path / "run", group_by="n", **LEAD)
+        summarize(corpus=news, output=tmp_path / "run", group_by="n", **flags)
         expected = pq.read_table(tmp_path / "run" / "groups").to_pylist()
         names = ("group_id", "members", "summary")
         assert_that(said, equal_to([tuple(map(row.get, names)) for row in expected]))

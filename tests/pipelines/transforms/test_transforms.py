@@ -46,6 +46,8 @@ def test_a_corpus_that_is_not_there_is_refused_when_the_pipeline_is_built(tmp_pa
         pipeline() | ReadCorpus(corpus=f"jsonl:{tmp_path}/*.jsonl")
     with pytest.raises(UsageError, match="unknown option 'idfield'; did you mean id_"):
         pipeline() | ReadCorpus(corpus="sample:", idfield="x")
+    with pytest.raises(UsageError, match="give `language=` to SummarizeDocuments, not"):
+        pipeline() | ReadCorpus(corpus="sample:", language="de")
 
 
 def test_the_rows_of_a_corpus_are_those_of_the_command(extractive, corpus, tmp_path):
@@ -119,11 +121,12 @@ def test_what_a_document_says_is_kept_or_it_becomes_a_dead_letter():
         Document("d", article="\ud800 fell."),
     ]
     with pipeline() as p:
-        result = p | beam.Create(documents) | SummarizeDocuments(clean="none", **LEAD)
-        names = ("document_id", "split", "reference_summary", "summary")
+        flags = {"clean": "none", "language": "cy", **LEAD}
+        result = p | beam.Create(documents) | SummarizeDocuments(**flags)
+        names = ("document_id", "split", "language", "reference_summary", "summary")
         kept = result.rows | beam.Map(lambda row: tuple(row[name] for name in names))
         summary = "(CNN) -- Rain fell on Monday."
-        expected = [("d7", "test", "It rained.", summary)]
+        expected = [("d7", "test", "cy", "It rained.", summary)]
         assert_that(kept, equal_to(expected), label="rows")
         short = result.dead_letters | "Short" >> beam.Map(
             lambda letter: (letter.reason, letter.detail, letter.document_id)
@@ -157,6 +160,7 @@ def test_elements_that_are_no_documents_are_an_error_of_the_pipeline():
         ({"bundle": "no"}, "no: not a complete bundle"),
         ({"beam_width": 0}, "`beam_width=`"),
         ({"clean": "raw"}, "clean must be one of standard, none, not 'raw'"),
+        ({"language": "DE"}, "small letters, .*, not 'DE'; did you mean de"),
     ],
 )
 def test_options_are_checked_when_the_pipeline_is_built(options, message):
