@@ -48,6 +48,7 @@ from precis.model.search.config import (
 from precis.model.text.article import CLEANINGS, STANDARD, TextSettings
 from precis.model.text.language import check_language
 from precis.model.text.length_limit import NO_LENGTH_LIMIT
+from precis.model.text.words import word_breaker_version
 from precis.pipelines.run.hub import with_local_bundles
 from precis.pipelines.run.options import check_effects, read_flags, result_settings
 from precis.pipelines.summarize.options import (
@@ -72,6 +73,7 @@ class SummarySettings(NamedTuple):
       options, selection, fallback, decoding: values of the flags.
       model_ids: the columns of a row that name the models and the search.
       text: how documents become articles, by flags of the corpus.
+      word_breaker: the value of `word_breaker_version`.
       writer: the kind of writer; None if no abstractive summaries are written.
       reads_vectors: whether the selector has an encoder, which needs TensorFlow.
     """
@@ -82,6 +84,7 @@ class SummarySettings(NamedTuple):
     decoding: SearchConfig
     model_ids: dict[str, str | None]
     text: TextSettings
+    word_breaker: str
     writer: WriterKind | None = None
     reads_vectors: bool = False
 
@@ -108,6 +111,9 @@ class SummarySettings(NamedTuple):
             described["request_json"] = self.parameters
         if self.text.language:
             described["language"] = self.text.language
+        # Any text may name someone in Chinese characters.
+        if self.word_breaker:
+            described["word_breaker"] = self.word_breaker
         clean = self.text.clean
         return {**described, "clean": clean, "schema_version": SCHEMA_VERSION}
 
@@ -223,6 +229,7 @@ def summary_settings(
         reads_vectors = "encoder" in open_stored(folder, EXTRACTIVE).config
     settings = SummarySettings(
         *(options, selection, fallback, decoding, model_ids, text),
+        word_breaker_version(),
         writer,
         reads_vectors,
     )

@@ -115,6 +115,7 @@ def test_an_installation_says_what_it_has(diagnose):
     code, lines = diagnose()
     assert code == 0 and lines[-1] == "0 problems, 0 warnings for this installation"
     assert {"python", "packages", "cores"} <= {line.split()[1] for line in lines}
+    assert "languages" in " ".join(lines)
     (line,) = [line for line in lines if "accelerator" in line]
     assert "TensorFlow " in line and "1 CPU" in line
 

@@ -2,6 +2,7 @@
 ends as an undisturbed one.
 """
 
+import importlib.metadata
 import json
 import os
 import shutil
@@ -56,6 +57,24 @@ def test_every_setting_of_the_rows_makes_another_run(corpus, bundle, tmp_path):
     assert "language" not in settings_of().described
     # An instruction is no setting of a network that reads none.
     assert "instruction" not in json.loads(inputs(**network))
+
+
+def test_settings_name_what_finds_words(monkeypatch):
+    """Without the extra, they are as before there was one."""
+    here = settings_of()
+    version = importlib.metadata.version("icu4py")
+    assert here.described["word_breaker"] == f"icu4py {version}"
+    monkeypatch.setattr(importlib.metadata, "version", lambda name: "9.9")
+    other = settings_of()
+    assert other.described["word_breaker"] == "icu4py 9.9"
+
+    def not_installed(name):
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", not_installed)
+    without = settings_of()
+    assert "word_breaker" not in without.described
+    assert len({each.settings_id for each in (here, other, without)}) == 3
 
 
 @pytest.mark.slow
