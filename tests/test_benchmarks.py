@@ -49,6 +49,23 @@ def test_the_table_of_peers():
 
 
 @pytest.mark.slow
+def test_the_table_of_languages_compares_equal_lengths_with_another_checkout(tmp_path):
+    sentences = ["Die Brücke ist alt.", "Eine neue Brücke wird gebaut.", "Es regnet."]
+    text = {"article": " ".join(sentences), "highlights": "Eine neue Brücke wird"}
+    path = tmp_path / "de.jsonl"
+    path.write_text(json.dumps(text | {"language": "de"}), "utf-8")
+    flags = ("--methods=lead,frequency", f"--baseline={ROOT}")
+    header, *rows = table_of("benchmarks/languages.py", str(path), *flags)
+    assert header[-1] == "to baseline"
+    same = "+0.0 [+0.0, +0.0] / +0.0 [+0.0, +0.0]"
+    assert rows == [
+        # `Die Brücke ist alt`: of four words, one is in the reference.
+        ["de", "1", "4", "lead", "25.0 / 0.0", same],
+        ["de", "1", "4", "frequency", "100.0 / 100.0", same],
+    ]
+
+
+@pytest.mark.slow
 def test_the_table_of_a_device():
     _, *rows = table_of("benchmarks/accelerator.py", "--quick")
     assert [row[:4] for row in rows] == [
