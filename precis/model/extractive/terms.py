@@ -292,7 +292,8 @@ def _hash_terms(joined: Sequence[str], language: str) -> list[bytes]:
 
     A term is the stem of a word, or the word itself if its language has no stemmer. The
     hash is 0 for a word without a term: a stop word, a fragment of a stop word from
-    tokenised text, a number (`12`, `4.5m`, `5th`).
+    tokenised text, a number (`12`, `4.5m`, `5th`); in other languages than English also
+    for a single letter or Chinese character.
 
     Consecutive numbers would depend on the documents seen before; a hash depends only
     on the word. The probability that two of 100,000 stems have the same hash is less
@@ -310,7 +311,11 @@ def _hash_terms(joined: Sequence[str], language: str) -> list[bytes]:
     else:
         stops = stop_words(language)
         bare = dict(zip(content, bare_words(content, language), strict=True))
-        content = [word for word in content if bare[word] and bare[word] not in stops]
+        content = [
+            word
+            for word in content
+            if len(bare[word]) > 1 and stops.isdisjoint((word, bare[word]))
+        ]
         terms = stem_words([bare[word] for word in content], language)
     hashes = {
         word: hashlib.blake2b(term.encode(), digest_size=8).digest()

@@ -3,6 +3,7 @@
     French     l'économie, économique    économ
     Turkish    türkiye'nin               türkiye
     Korean     정부는, 정부가            정부
+    Portuguese tornou-se, tornou         torn
 
 Stems are from the Snowball stemmers (https://snowballstem.org) in the package
 PyStemmer. English has its own stems in `porter`.
@@ -24,12 +25,18 @@ _SNOWBALL = {
     **{"sv": "swedish", "ta": "tamil", "tr": "turkish"},
 }
 # Parts of a word that are words of their own: elided articles, pronouns and
-# prepositions; Turkish endings of names; Korean particles.
+# prepositions; pronouns behind a hyphen (`a-t-il`, `disse-lhe`); Turkish endings of
+# names; Korean particles and the verb `do`. Short words in hiragana are grammar.
 _ATTACHED = {
     "ca": "^[dlmnst]'",
-    "fr": "^(?:[cdjlmnst]|(?:jus|lors|puis|quoi)?qu)'",
+    "fr": "^(?:[cdjlmnst]|(?:jus|lors|puis|quoi)?qu)'"
+    "|-(?:t-)?(?:ils?|elles?|on|je|tu|[nv]ous|ce|ci|là|mêmes?|l[ae]s?|lui|leur|en|y)$",
     "it": "^(?:[dlmstv]|un|gl|(?:d|n|sul?|a|da|co)l?l|quest|quell|c)'",
-    "ko": "(?<=..)(?:에서는|에서|에게|으로|까지|부터|[은는이가을를의에와과도로만])$",
+    "ja": "^[ぁ-ゟ]{1,2}$",
+    "ko": "(?<=..)들?(?:[하되](?:는|고|며|면|여|지|기)|[했됐]다|[한된할될해]|"
+    "에서[는도의]?|에게[는서]?|에[는도]|으?로[는써서]?|까지[는도]?|부터|[과와]의|"
+    "이?라[고는]|[은는이가을를의에와과도만]|)$",
+    "pt": "-(?:se|lhes?|me|te|[nv]os|[ln]?[ao]s?)$",
     "tr": "'.*",
 }
 
