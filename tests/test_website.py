@@ -10,7 +10,9 @@ from docs.site.figures import MARKED, filled_pages
 from docs.site.navigation import navigation
 from docs.site.page_links import anchors, broken_links, prose_lines
 from docs.site.reference import INDEX, reference_pages
+from precis.model import rouge
 from precis.model.config import flag_name
+from precis.model.text import stems, stop_words
 from precis.pipelines.command_line.commands import COMMANDS
 from precis.pipelines.run.options import flag_fields
 
@@ -149,3 +151,19 @@ def test_the_navigation_names_no_page_that_does_not_exist(tmp_path):
     nav.write_text("- Start: index.md\n- How-to:\n  - GONE.md\n")
     with pytest.raises(ValueError, match=r"names pages that do not exist: GONE\.md$"):
         navigation(["index.md"], nav)
+
+
+def test_the_page_of_languages_names_the_stemmers_lists_and_variants_of_the_code():
+    text = (ROOT / "docs/LANGUAGES.md").read_text("utf-8")
+    rows = re.findall(r"\| ((?:[a-z]{2} )+[a-z]{2}) \|(.*?)\|(.*)\|(.*)\|(.*)\|", text)
+    named = [(code, *row[1:]) for row in rows for code in row[0].split()]
+    codes = [code for code, *_ in named]
+    regional = {"ary", "arz", "bs", "ms", "nb", "nn", "sh", "wuu", "yue"}
+    assert len(codes) == len(set(codes)) and not regional & set(codes)
+
+    def with_cell(column, value):
+        return {row[0] for row in named if value in row[column]}
+
+    assert with_cell(2, "Snowball") == stems._SNOWBALL.keys()
+    assert with_cell(3, "yes") == stop_words._lists().keys() - regional
+    assert with_cell(4, "characters") == rouge._OF_CHARACTERS
