@@ -43,8 +43,10 @@ _PRONOUN = re.compile(
     r"\W*(?:he|she|it|they|this|that|these|those|his|her|their|its"
     r"|but|and|however|so|i|we|you)\b"
 )
-_ENDS = (".", "!", "?")
-_CLOSING = "'\"”’) "
+# Marks of other languages, and what they count as. Not », which ends links in English.
+_MARKS = str.maketrans("，、،：？؟„«「」『』", ',,,:??""""""')
+_ENDS = tuple(".!?。！？।؟۔։።။")
+_CLOSING = "'\"”’) 」』）"
 
 
 def features_of_all(
@@ -225,6 +227,8 @@ def ends_with_mark(sentence: str) -> bool:
 
 def _count(chunk: str) -> bytes:
     """The counts of a chunk, one byte each, at most 255."""
+    if not chunk.isascii():
+        chunk = chunk.translate(_MARKS)
     lowered = chunk.lower()
     counts = (
         sum(map(str.isdigit, chunk)),

@@ -113,6 +113,12 @@ def test_each_feature_and_its_logarithm_is_that_computed_by_hand():
         ),
         ("It ended.’ ) ", "no_end 0 opens_with_pronoun 1"),
         ("A caption without an end;", "no_end 1 said 0"),
+        ("«Да, „нет“»?", "quotes 3 commas 1 question 1 no_end 0"),
+        ("Watch the race »", "quotes 0 no_end 1"),
+        ("他说：「是，有、没有。」", "quotes 2 commas 2 colons 1 no_end 0"),
+        ("کیا یہ، سچ ہے؟", "commas 1 question 1 no_end 0"),
+        ("यह सच है।", "question 0 no_end 0"),
+        ("یہ سچ ہے", "no_end 1"),
         ("", "no_end 1 words 1 characters_a_word 0"),
     ],
 )
