@@ -24,6 +24,7 @@ from precis.model.extractive.importance import (
     ImportanceNetwork,
     Lexicon,
 )
+from precis.model.text import words
 from precis.model.text.length_limit import LengthLimit, Size
 
 
@@ -150,6 +151,12 @@ def test_headings_questions_and_sentences_about_the_page_are_no_options():
     assert best_sentences(SENTENCES[:1], SCORES[:1], count=9) == [0]
     in_others = best_sentences(SENTENCES, SCORES, count=9, language="de")
     assert in_others == [2, 3, 1, 5, 4]
+
+
+def test_a_heading_of_pairs_of_characters_is_no_option(monkeypatch):
+    monkeypatch.setattr(words, "word_breaker", lambda: None)
+    texts = ["新闻报道", "大桥关闭一周。"]
+    assert best_sentences(texts, np.array([2, 1]), count=9, language="zh") == [1]
 
 
 def test_the_sentences_that_share_most_with_the_reference_are_chosen():

@@ -8,6 +8,7 @@ import pytest
 from precis.model.errors import UsageError
 from precis.model.extractive.config import SelectionConfig
 from precis.model.extractive.selection import Extract, extract, select
+from precis.model.text import words
 from precis.model.text.article import Article
 from precis.model.text.boilerplate import is_page_sentence
 
@@ -66,6 +67,28 @@ RAW = {"is_baseline": True}
 def test_the_best_sentences_are_selected(texts, scores, limits, how, expected):
     selection = SelectionConfig(**limits)
     assert select(texts, np.array(scores), selection=selection, **how) == expected
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "other", "repeated"),
+    [
+        ("zh", "一定要看新的桥梁。", "孩子一定要看书。", "学生来看新的桥梁吧。"),
+        ("th", "มีความสุขที่แม่น้ำใหญ่", "เด็กมีความรู้", "เราไปที่แม่น้ำใหญ่กัน"),
+    ],
+)
+def test_pairs_of_characters_block_like_three_words(
+    language, text, other, repeated, monkeypatch
+):
+    """Without ICU, characters that are common do not block."""
+    monkeypatch.setattr(words, "word_breaker", lambda: None)
+    for second, expected in ((other, [0, 1]), (repeated, [0])):
+        selected = select(
+            [text, second],
+            np.array([2, 1]),
+            selection=SelectionConfig(),
+            language=language,
+        )
+        assert selected == expected
 
 
 def test_extract_keeps_document_order_and_ranks_by_choice():
