@@ -14,6 +14,7 @@ import keras
 import numpy as np
 
 from precis.model.extractive.importance import (
+    PLACE_FEATURES,
     ImportanceModel,
     ImportanceNetwork,
     Lexicon,
@@ -30,6 +31,12 @@ _MIN_STEPS = 300
 _BATCH_NGRAMS = 4_096
 _LEARNING_RATE = 2e-3
 _MIN_DEVIATION = 1e-3
+# The logarithms of the lengths of an article, and the minimum of their deviations. The
+# articles are cut off: if nearly all are as long, a whole article is far from them.
+_LENGTHS = [
+    PLACE_FEATURES.index(f"log_document_{name}") for name in ("sentences", "words")
+]
+_MIN_LENGTH_DEVIATION = 0.1
 # Rarer n-grams are not worth their space in the bundle.
 _MIN_ARTICLES_WORD = 2
 _MIN_ARTICLES_PAIR = 10
@@ -160,6 +167,7 @@ def _fit(
     deviation = inputs.std(axis=0, dtype=np.float64)
     # A constant feature is ignored, as the network cannot learn from it.
     known = deviation > _MIN_DEVIATION
+    known[_LENGTHS] = deviation[_LENGTHS] > _MIN_LENGTH_DEVIATION
     scale = np.where(known, 1.0 / np.where(known, deviation, 1.0), 0.0).astype(
         np.float32
     )

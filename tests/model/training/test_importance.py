@@ -81,16 +81,19 @@ def test_a_pair_knows_the_importance_of_its_words():
 
 def articles(count):
     """Articles whose references are their first sentences and hold the word `key`
-    wherever it stands.
+    wherever it stands. A few have a sentence less.
     """
     rng = np.random.default_rng(3)
     words = [f"w{number}" for number in range(200)]
     found = []
-    for _ in range(count):
+    for number in range(1, 1 + count):
         sentences = [rng.choice(words, 6).tolist() for _ in range(6)]
         sentences[rng.integers(6)].append("key")
+        if number % 50 == 0:
+            sentences.pop()
         reference = [*sentences[0], "key"]
-        found.append(ScoredArticle(sentences, np.linspace(0.9, 0.1, 6), reference))
+        scores = np.linspace(0.9, 0.1, 6)[: len(sentences)]
+        found.append(ScoredArticle(sentences, scores, reference))
     return found
 
 
@@ -115,6 +118,16 @@ def test_it_learns_where_and_which_words_references_take(model):
     assert np.mean([expected.pairs[pair] for pair in itertools.pairwise(first)]) > 0.5
     assert np.mean([expected.pairs[pair] for pair in itertools.pairwise(second)]) < 0.1
     assert expected.length == pytest.approx(len(first) + 1, rel=0.1)
+
+
+def test_what_it_learned_of_articles_that_were_cut_off_holds_for_whole_ones(model):
+    (document,) = articles(1)
+    rest = [" ".join(f"r{number}-{each}" for each in range(6)) for number in range(54)]
+    sentences = [*map(" ".join, document.sentences), *rest]
+    scores = np.concatenate([document.scores, np.full(54, 0.1)])
+    expected = model.expect_reference(sentences, scores)
+    assert np.mean([expected.words[word] for word in document.sentences[0]]) > 0.4
+    assert np.mean([expected.words[word] for word in document.sentences[1]]) < 0.2
 
 
 def test_a_bundle_holds_all_of_it(model):
