@@ -258,15 +258,24 @@ def _with_novel(
 
 
 def is_cut(
-    line: str, words: Sequence[str], sentence: str, sentence_words: Sequence[str]
+    line: str,
+    words: Sequence[str],
+    sentence: str,
+    sentence_words: Sequence[str],
+    language: str | None = ENGLISH,
 ) -> bool:
     """Whether a line is a complete shortening of its sentence: `is_complete` and
-    `keeps_words` hold, and both have the same qualifying and attributing words.
+    `keeps_words` hold, and both have the same qualifying and attributing words. In
+    other languages than English, whether it has four words and only leaves out others.
 
     Args:
       line, sentence: the texts.
       words, sentence_words: their words, as ROUGE tokenizes them.
+      language: the language of the sentence.
     """
+    if not is_english(language):
+        is_part = len(words) >= _MIN_WORDS and {*words} <= {*sentence_words}
+        return is_part and keeps_words(words, sentence_words)
     return (
         is_complete(line, sentence)
         and keeps_words(words, sentence_words)

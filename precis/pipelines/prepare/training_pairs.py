@@ -81,11 +81,8 @@ def _sentence_pairs(
         line, sentence = aligned.line, sentences[aligned.place]
         is_said = aligned.share >= _MIN_SHARE and len(line) <= len(sentence)
         if is_said and options.target == "cuts":
-            of_line, of_sentence = (
-                tokenize(line, language),
-                tokenize(sentence, language),
-            )
-            is_said = is_cut(line, of_line, sentence, of_sentence)
+            words, of_sentence = tokenize(line, language), tokenize(sentence, language)
+            is_said = is_cut(line, words, sentence, of_sentence, language)
         if is_said:
             pairs.append(TrainingPair(options.task_prefix + sentence, line))
     return pairs

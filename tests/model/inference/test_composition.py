@@ -278,6 +278,24 @@ def test_other_words_and_another_order_are_refused(line, sentence, expected):
 
 
 @pytest.mark.parametrize(
+    ("language", "line", "sentence", "expected"),
+    [
+        ("ru", "Мост закрыли на неделю.", "Старый мост закрыли на неделю.", True),
+        ("ru", "Старый мост закрыли.", "Старый мост вчера закрыли.", False),
+        ("ru", "Мост на неделю закрыли.", "Старый мост закрыли на неделю.", False),
+        ("de", "The Brücke ist seit Mai zu.", "Die Brücke ist seit Mai zu.", False),
+        ("hi", "पुल एक सप्ताह बंद रहेगा।", "पुराना पुल एक सप्ताह बंद रहेगा।", True),
+        ("zh", "大桥关闭一周。", "大桥从今天起关闭一周。", True),
+    ],
+)
+def test_a_cut_in_another_language_only_leaves_out_words(
+    language, line, sentence, expected
+):
+    words = tokenize(line, language), tokenize(sentence, language)
+    assert is_cut(line, words[0], sentence, words[1], language) is expected
+
+
+@pytest.mark.parametrize(
     ("end", "expected"),
     [
         (", police said.", False),
