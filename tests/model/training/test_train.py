@@ -349,20 +349,31 @@ def test_the_time_that_is_left_is_told_once_after_the_first_steps(
     assert said.endswith("to shorten it") == (steps == 30_000_030)
 
 
-def test_references_in_other_alphabets_choose_a_step_by_its_loss(
-    records_folder, tmp_path, capsys
+@pytest.mark.parametrize("highlights", ["Дождь шёл 3 дня.", "👍 🎉"])
+def test_a_step_is_chosen_by_rouge_of_any_alphabet_or_else_by_its_loss(
+    highlights, records_folder, tmp_path, monkeypatch, capsys
 ):
+    written = [Summary("ДОЖДЬ шёл 3 дня", 0.0, 0.0, None)]
+    monkeypatch.setattr(generator, "distinct_summaries", lambda *_: written)
     tokenizer = Tokenizer.load(f"{records_folder}/tokenizer")
     tokens = np.arange(7, 12)
-    examples = [Example(n, tokens, tokens, 5, "Дождь шёл 3 дня.") for n in "abc"]
+    examples = [
+        Example(name, tokens, tokens, 5, highlights, language="ru") for name in "abc"
+    ]
     splits = {"train": [examples], "validation": [examples]}
     folder = write_records(tmp_path / "records", splits, tokenizer)
     settings = {"validation_steps": 100, "validation_documents": 3}
     training = prepare_training(folder, tmp_path / "o", **settings)
-    assert "the best step is chosen by its loss, as ROUGE" in capsys.readouterr().err
+    is_read = "Дождь" in highlights
+    said = capsys.readouterr().err
+    assert ("the best step is chosen by its loss, as ROUGE" in said) != is_read
     with eagerly():
         figures = training.validate()
-    assert training.best_by == "loss" and not figures.keys() & rouge.MEASURES.keys()
+    assert (training.best_by == "loss") != is_read
+    names = figures.keys() & rouge.MEASURES.keys()
+    assert {name: figures[name] for name in names} == dict.fromkeys(
+        ("rouge1", "rouge2", "rougeLsum") * is_read, 1.0
+    )
 
 
 def test_validation_figures(records_folder, tmp_path, monkeypatch):
