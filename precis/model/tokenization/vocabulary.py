@@ -6,6 +6,7 @@ the documents: equal counts give an equal vocabulary.
 """
 
 import collections
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 
@@ -25,8 +26,8 @@ from precis.model.tokenization.wordpiece import (
 # Only the most frequent words are learned from, as the time grows with the number of
 # distinct words, and rare words add almost nothing to the counts of pieces.
 MAX_WORDS = 60_000
-# Only the most frequent characters are kept. A word with another character becomes an
-# unknown token.
+# Only the most frequent characters are kept in any case and learned from. The others
+# compete with learned pieces.
 _MAX_CHARACTERS = 1_000
 _MIN_PIECE_COUNT = 2
 # tensorflow-text uses four iterations. On news, both give nearly the same number of
@@ -34,21 +35,39 @@ _MIN_PIECE_COUNT = 2
 _ITERATIONS = 3
 _MAX_PIECE_CHARACTERS = 40
 
+# Thai, Lao, Burmese, Khmer and kana have no spaces between words. Pieces are ends of
+# words, so that long clauses, which never recur, are learned from in parts.
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u30ff]")
+
 _ASCII = tuple(map(chr, range(33, 127)))
 
 
 def count_words(texts: Iterable[str], *, lower_case: bool = False) -> Counter[str]:
     """Counts the words of normalised texts.
 
-    A word is a unit that the tokenizer cuts into pieces, as in "▁paid" or "$".
+    A word is a unit that the tokenizer cuts into pieces, as in "▁paid" or "$". A long
+    clause of a script without spaces counts as several: "▁" + 60 letters are "▁" + 37
+    letters, and "##" + 23.
     """
     counts: Counter[str] = Counter()
     # Each distinct run of characters without spaces is cut once.
     for run, count in _count_runs(texts).items():
         run = SPACE + (run.lower() if lower_case else run)
-        for word in split_words(run):
+        words = split_words(run)
+        if len(run) > _MAX_PIECE_CHARACTERS:
+            words = [part for word in words for part in _parts(word)]
+        for word in words:
             counts[word] += count
     return counts
+
+
+def _parts(word: str) -> list[str]:
+    """The word, or the parts of a long clause of a script without spaces."""
+    if len(word) <= _MAX_PIECE_CHARACTERS or not _UNSPACED.search(word):
+        return [word]
+    size = _MAX_PIECE_CHARACTERS - len(JOINER)
+    parts = (JOINER + word[start : start + size] for start in range(0, len(word), size))
+    return [next(parts).removeprefix(JOINER), *parts]
 
 
 def _count_runs(texts: Iterable[str]) -> Counter[str]:
@@ -83,10 +102,12 @@ def learn(
         the reserved tokens       [PAD] [UNK] [START] [END]
         space and line break      ▁  ▁␤
         printable ASCII           !  "  ...  a  ##a  b  ##b  ...
-        characters of the corpus  é  ##é  ...
-        learned pieces            from frequent to rare
+        frequent characters       é  ##é  ...
+        learned pieces, and       from frequent to rare
+        the other characters
 
     Every word whose characters are in the vocabulary can be written in its pieces.
+    Chinese has few other pieces, so that nearly all of its characters have a place.
 
     Args:
       counts: the number of times each word occurs in the corpus, from `count_words`;
@@ -108,25 +129,28 @@ def learn(
             f"a vocabulary of {size} pieces has no room for the reserved tokens and "
             f"ASCII; use at least {len(base)}"
         )
-    # At most a quarter of the vocabulary is for characters, in two forms each, so that
-    # there is room for words even if a corpus has many scripts.
+    # At most a quarter of the vocabulary is for frequent characters, in two forms each,
+    # so that there is room for words even if a corpus has many scripts.
     if characters is None:
         characters = collections.defaultdict(int)
         for word, count in words:
             for character in word:
                 characters[character] += count
     in_order = [each for each, _ in _by_frequency(characters)]
-    frequent = [each for each in in_order if each not in (SPACE, LINE_BREAK)]
-    frequent = frequent[:_MAX_CHARACTERS]
+    in_order = [each for each in in_order if each not in (SPACE, LINE_BREAK)]
+    frequent = in_order[:_MAX_CHARACTERS]
     fixed = list(dict.fromkeys([*base, *_forms(frequent[: size // 8])]))[:size]
-    pieces = _learn_pieces(words[:MAX_WORDS], frequent, size=size - len(fixed))
-    return fixed + pieces
+    room = size - len(fixed)
+    pieces = _learn_pieces(words[:MAX_WORDS], frequent, size=room)
+    for character in {*in_order}.difference(fixed):
+        pieces |= dict.fromkeys(_forms([character]), characters[character])
+    return fixed + [piece for piece, _ in _by_frequency(pieces)][:room]
 
 
 def _learn_pieces(
     words: Sequence[tuple[str, int]], characters: Sequence[str], *, size: int
-) -> list[str]:
-    """The most frequent pieces of two and more characters, from frequent to rare.
+) -> dict[str, int]:
+    """The most frequent pieces of two and more characters, with their counts.
 
     The threshold is the minimum number of times that words must end with a piece. Every
     word above the threshold is a piece. So the count of word number `size` is a
@@ -137,7 +161,7 @@ def _learn_pieces(
     Args:
       words: words with their counts, from frequent to rare.
       characters: words with other characters are left out.
-      size: the maximum number of pieces; few words give fewer.
+      size: the number of pieces that are wanted; few words give fewer.
     """
     # If every word of a corpus occurs once, each word is a piece.
     least = min(_MIN_PIECE_COUNT, words[0][1])
@@ -145,15 +169,15 @@ def _learn_pieces(
     while True:
         pieces = pieces_above(threshold, words, {SPACE, *characters})
         if len(pieces) >= size or threshold <= least:
-            return pieces[:size]
+            return pieces
         threshold = max(threshold // 2, least)
 
 
 def pieces_above(
     threshold: int, words: Iterable[tuple[str, int]], characters: Collection[str]
-) -> list[str]:
+) -> dict[str, int]:
     """The pieces of two and more characters that words end with at least `threshold`
-    times, ordered from frequent to rare.
+    times, and how often.
 
     They are the same as from the top-down learner of tensorflow-text
     (https://www.tensorflow.org/text/guide/subwords_tokenizer). It counts every
@@ -190,7 +214,7 @@ def pieces_above(
                 end = JOINER + end[len(piece) :]
         frequent = {end: count for end, count in counts.items() if count >= threshold}
         pieces = letters | frequent.keys()
-    return [piece for piece, _ in _by_frequency(frequent) if piece not in letters]
+    return {end: count for end, count in frequent.items() if end not in letters}
 
 
 def _forms(characters: Iterable[str]) -> list[str]:

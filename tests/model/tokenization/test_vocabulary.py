@@ -40,6 +40,8 @@ def test_words_by_hand():
     assert count_words(["He paid $4.5m.\nHe paid."]) == expected
     assert count_words(["HE ÉTÉ he"], lower_case=True) == {"▁he": 2, "▁été": 1}
     assert count_words([""]) == {}
+    clause = {"▁" + "ก" * 37: 1, "##" + "ก" * 23: 1, "▁" + "a" * 60: 1}
+    assert count_words(["ก" * 60 + " " + "a" * 60]) == clause
 
 
 def awkward_text() -> str:
@@ -154,9 +156,12 @@ def test_ordinary_text_and_characters_of_the_corpus_are_never_unknown():
 
 def test_rare_characters_do_not_crowd_out_words():
     scripts = " ".join(chr(code) for code in range(0x0400, 0x0600))
-    vocabulary = learn(count_words([*TEXTS, *TEXTS, scripts, "жж ж"]), size=400)
-    assert {"ж", "##ж", "▁bridge", "▁mayor"} <= set(vocabulary)
-    assert sum(piece.strip("#") in scripts.split() for piece in vocabulary) <= 100
+    texts = [*TEXTS, *TEXTS]
+    vocabulary = learn(count_words([*texts, scripts, "жж ж"]), size=300)
+    assert {"ж", "##ж", "▁bridge", *learn(count_words(texts), size=300)} <= {
+        *vocabulary
+    }
+    assert len(vocabulary) == 300
 
 
 def test_a_lower_case_vocabulary_has_no_capitals():
@@ -184,6 +189,60 @@ def test_the_characters_of_all_words_stand_for_words_that_were_left_out():
     assert pieces == learn(words, size=size)
 
 
+# Scripts of many characters or without spaces.
+CHINESE, HANGUL = (
+    list(map(chr, range(start, start + 1800))) for start in (19968, 44032)
+)
+THAI = "กิน ข้าว น้ำ ตลาด แม่ ไป บ้าน โรงเรียน เด็ก ฝน ตก เมื่อวาน นายก สะพาน จ่าย เงิน".split()
+HINDI = "मुख्यमंत्री ने नया पुल खोला और बारिश में बच्चे विद्यालय गए क्योंकि नदी ऊँची थी".split()
+
+
+def sentences(words: list[str], *, between: str, length: int) -> list[str]:
+    """Sentences of random words, in which the n-th word is as frequent as 1 / n."""
+    chance = random.Random(8)
+    weights = [1 / n for n in range(1, len(words) + 1)]
+    picks = (chance.choices(words, weights, k=length) for _ in range(900))
+    return [between.join(words) + "।" for words in picks]
+
+
+def syllables() -> list[str]:
+    """Words of three syllables."""
+    chance = random.Random(9)
+    return ["".join(chance.choices(HANGUL, k=3)) for _ in range(3000)] + HANGUL
+
+
+@pytest.mark.parametrize(
+    ("words", "between", "size"),
+    [(CHINESE, "", 2000), (syllables(), " ", 6000), (THAI, "", 600), (HINDI, " ", 600)],
+)
+def test_few_tokens_of_any_script_are_unknown(words, between, size):
+    texts = sentences(words, between=between, length=40)
+    tokenizer = Tokenizer(learn(count_words(texts), size=size))
+    frequent = Counter("".join(texts).replace(" ", "")).most_common()
+    # The characters that have a place whatever the words are.
+    known = {*ASCII, *(each for each, _ in frequent[: min(1000, size // 8)])}
+    lost = sum(count for each, count in frequent if each not in known)
+    is_large = len(frequent) > 1000
+    assert (lost / sum(count for _, count in frequent) > 0.03) == is_large
+    tokens = [token for row in tokenizer.encode(texts) for token in row.tolist()]
+    assert tokens.count(tokenizer.unknown_id) < 0.01 * len(tokens)
+    kept = {*tokenizer.vocabulary}
+    readable = [text for text in texts if kept.issuperset(text.replace(" ", ""))]
+    assert len(readable) > 500
+    assert tokenizer.decode(tokenizer.encode(readable)) == readable
+
+
+def test_pieces_of_long_clauses_are_learned():
+    """Of clauses of 150 letters, none of which recurs."""
+    texts = sentences(THAI, between="", length=40)
+    counts = count_words(texts)
+    letters = sum(map(len, texts))
+    assert sum(len(word.strip("▁#")) * n for word, n in counts.items()) == letters
+    assert max(map(len, counts)) == 40 < min(map(len, texts))
+    tokenizer = Tokenizer(learn(counts, size=600))
+    assert letters / sum(map(len, tokenizer.encode(texts))) > 2.5
+
+
 # Pieces of words, compared with the learner of tensorflow-text.
 WORDS = st.text(st.sampled_from("▁aabcdé"), min_size=1, max_size=9)
 
@@ -200,7 +259,8 @@ def check_pieces(threshold: int, counts: dict[str, int]) -> int:
         max_token_length=vocabulary_module._MAX_PIECE_CHARACTERS,
     )
     pieces = pieces_above(threshold, counts.items(), set("".join(counts)))
-    assert pieces == [each for each in expected if len(each.removeprefix("##")) > 1]
+    in_order = [piece for piece, _ in vocabulary_module._by_frequency(pieces)]
+    assert in_order == [each for each in expected if len(each.removeprefix("##")) > 1]
     return len(pieces)
 
 
@@ -218,4 +278,4 @@ def test_pieces_of_news_are_those_of_tensorflow_text(threshold):
     counts = count_words(generator.document(n).article for n in range(300))
     assert check_pieces(threshold, counts) > 200
     words = {"▁paid": 3, "▁payé": 5, "▁" + "a" * 40: 7}
-    assert pieces_above(3, words.items(), set("▁paid")) == ["▁paid"]
+    assert pieces_above(3, words.items(), set("▁paid")) == {"▁paid": 3}
