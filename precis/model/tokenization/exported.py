@@ -10,6 +10,7 @@ empty text, which is no piece for the library and "▁" for the tokenizer.
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from precis.model import files
@@ -100,6 +101,13 @@ def _wordpiece_definition(tokenizer: Tokenizer) -> dict[str, Any]:
     )
     library.normalizer = _normalizer(tokenizer.lower_case)
     library.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    if tokenizer.non_european:
+        # In words with one of these letters, unknown characters are words.
+        letter = _one_of(tokenizer.non_european)
+        unknown = f"(?!{_one_of(tokenizer.characters)})."
+        beside = f"(?:(?=.*{letter})|(?<={letter}.*))"
+        split = pre_tokenizers.Split(Regex(unknown + beside), "isolated")
+        library.pre_tokenizer = pre_tokenizers.Sequence([library.pre_tokenizer, split])
     library.decoder = decoders.Sequence(
         [
             decoders.Replace(Regex(f"^{JOINER}(?=.)"), ""),
@@ -114,6 +122,10 @@ def _wordpiece_definition(tokenizer: Tokenizer) -> dict[str, Any]:
     )
     library.encode_special_tokens = True
     return json.loads(library.to_str())
+
+
+def _one_of(characters: Iterable[str]) -> str:
+    return f"[{re.escape(''.join(sorted(characters)))}]"
 
 
 def _normalizer(lower_case: bool) -> Any:

@@ -53,9 +53,20 @@ SETTINGS_FILE = "tokenizer.json"
 _MAX_WORD_BYTES = 1 << 16
 # Characters that are always separate words, as in tensorflow-text: ASCII symbols and
 # ideographs. Characters of the Unicode categories P are too; no others are.
-_IS_WORD = re.compile(
-    "[$+<=>^`|~\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-    "\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f]"
+_IDEOGRAPHS = (
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+    "\U00020000-\U0002a6df\U0002a700-\U0002ceaf\U0002f800-\U0002fa1f"
+)
+_IS_WORD = re.compile(f"[$+<=>^`|~{_IDEOGRAPHS}]")
+# Letters of the scripts from Hebrew on, of which a word may be a whole clause, or have
+# any of thousands of characters.
+_NON_EUROPEAN = "\u0590-\u1dbf\u3040-\u318f\ua800-\ud7ff\uff66-\uffdc"
+_IS_NON_EUROPEAN = re.compile(f"[{_NON_EUROPEAN}]")
+# Marks what is unknown while a text is decoded; normalised text does not contain it.
+_LOST = "\0"
+_BESIDE = f"[{_NON_EUROPEAN}{_IDEOGRAPHS}]"
+_UNSPACED_LOST = re.compile(
+    f"(?<={_BESIDE})(?:{SPACE}{_LOST})+|(?:{SPACE}{_LOST})+(?={_BESIDE})"
 )
 
 
@@ -154,10 +165,11 @@ class Tokenizer:
 
         Padding, start and end tokens are left out at every position. An unknown token
         and an id outside the vocabulary become the word U+FFFD: encoding loses the
-        word, and whether a space was before it.
+        word, and whether a space was before it. Beside an ideograph or a letter of a
+        non-European script, it is a character: only that is lost.
         """
         texts = self._texts_of_pieces
-        unknown = SPACE + UNREADABLE
+        unknown = SPACE + _LOST
         return [
             _hide_spaces("".join([texts.get(int(token), unknown) for token in row]))
             for row in rows
@@ -203,8 +215,36 @@ class Tokenizer:
         for word in split_words(SPACE + chunk):
             is_short = len(word.encode()) <= _MAX_WORD_BYTES
             pieces = cut_word(word, ids, longest) if is_short else []
-            tokens += map(ids.__getitem__, pieces or (UNKNOWN,))
+            if not pieces:
+                for part in self._split_at_unknown(word):
+                    is_short = len(part.encode()) <= _MAX_WORD_BYTES
+                    cut = cut_word(part, ids, longest) if is_short else []
+                    pieces += cut or (UNKNOWN,)
+            tokens += map(ids.__getitem__, pieces)
         return np.array(tokens, np.int32).tobytes()
+
+    def _split_at_unknown(self, word: str) -> list[str]:
+        """Words made of a word that cannot be cut into pieces. If it has a letter of
+        `non_european`, each unknown character is a word: ▁ดี🙂มาก -> ▁ดี 🙂 มาก
+        """
+        if self.non_european.isdisjoint(word):
+            return [word]
+        spaced = (c if c in self.characters else f" {c} " for c in word)
+        return "".join(spaced).split()
+
+    @functools.cached_property
+    def characters(self) -> frozenset[str]:
+        """The characters that are pieces, at the beginning of words or within them."""
+        pieces = (piece.removeprefix(JOINER) for piece in self.vocabulary)
+        return frozenset(piece for piece in pieces if len(piece) == 1)
+
+    @functools.cached_property
+    def non_european(self) -> frozenset[str]:
+        """The letters of scripts from Hebrew on among `characters`. Of a word with one
+        of them, unknown characters are lost; of other words with an unknown character,
+        the word is lost, as in tensorflow-text.
+        """
+        return frozenset(filter(_IS_NON_EUROPEAN.fullmatch, self.characters))
 
     @functools.cached_property
     def _ids_of_pieces(self) -> tuple[dict[str, int], int]:
@@ -219,7 +259,7 @@ class Tokenizer:
             for token, piece in enumerate(self.vocabulary)
         }
         reserved = dict.fromkeys((self.pad_id, self.start_id, self.end_id), "")
-        return pieces | reserved | {self.unknown_id: SPACE + UNREADABLE}
+        return pieces | reserved | {self.unknown_id: SPACE + _LOST}
 
     @functools.cached_property
     def _vocabulary_bytes(self) -> bytes:
@@ -287,6 +327,9 @@ def cut_word(word: str, pieces: Container[str], longest: int) -> list[str]:
 
 def _hide_spaces(joined: str) -> str:
     """The text of joined pieces: "▁a▁b▁␤▁c" becomes "a b⏎c"."""
+    if _LOST in joined:
+        joined = _UNSPACED_LOST.sub(lambda lost: lost[0].replace(SPACE, ""), joined)
+        joined = joined.replace(_LOST, UNREADABLE)
     # Two spaces in a row are never encoded, but a network may write them, and so may
     # "▁" before an unknown word.
     while SPACE + SPACE in joined:

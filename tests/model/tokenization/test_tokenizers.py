@@ -222,16 +222,21 @@ def test_a_line_break_of_pegasus_is_one(is_added):
 @pytest.mark.parametrize("lower_case", [False, True])
 def test_the_definition_gives_the_ids_of_the_tokenizer(lower_case):
     bodies = sample_bodies(30)
-    tokenizer = Tokenizer(sample_tokenizer().vocabulary, lower_case=lower_case)
+    # Letters with both forms or one, in words with unknown characters.
+    foreign = "ไ ##ไ か ##ท 한 ##한 ^ ##^ ] ##]".split()
+    pieces = dict.fromkeys([*sample_tokenizer().vocabulary, *foreign])
+    tokenizer = Tokenizer([*pieces], lower_case=lower_case)
     library = Library.from_str(json.dumps(definition_of(tokenizer)))
     # What `split_special_tokens` of transformers sets.
     library.encode_special_tokens = True
     letters = (
         "ab Z.9$'\n\t\r▁␤\xa0\x85\x1f\x0c\u2028é\u0301ßİſ中文かไทย\u200b[PAD]#-—…“”€"
-        "\U0001f600\x00\x1b،؟Σς^`~+=<>|"
+        "\U0001f600\x00\x1b،؟Σς^`~+=<>|한국"
     )
     rng = random.Random(4)
     texts = ["".join(rng.choices(letters, k=rng.randint(1, 40))) for _ in range(800)]
+    few = "aéไทยか한국\U0001f600 "
+    texts += ["".join(rng.choices(few, k=rng.randint(1, 9))) for _ in range(800)]
     texts += [*bodies, "[PAD] fell [START]", "##ing ## a", "  (CNN) --\r\n\r\n rain "]
     texts += [" ", "\u200b", " \n\u200b\r\n\x00\t", "\u0301 a", "▁", "▁▁ a", "\n▁"]
     encoded = tokenizer.encode([normalise(text) for text in texts])

@@ -82,7 +82,7 @@ def test_words_are_those_of_tensorflow_text():
 def test_tokens_are_those_of_tensorflow_text(lower_case):
     news = [generator.document(n).article for n in range(300)]
     text = " ".join(awkward_text().split())
-    texts = [*news, text, "", "ΑΣ İSTANBUL ΣΑΣ", "กา" * 900]
+    texts = [*news, text, "", "ΑΣ İSTANBUL ΣΑΣ", "ก" * 900]
     vocabulary = learn(count_words([*news[:50], text], lower_case=lower_case), size=900)
     peer = tensorflow_text.FastWordpieceTokenizer(
         vocabulary, token_out_type=tf.int32, max_bytes_per_word=1 << 16
@@ -241,6 +241,22 @@ def test_pieces_of_long_clauses_are_learned():
     assert max(map(len, counts)) == 40 < min(map(len, texts))
     tokenizer = Tokenizer(learn(counts, size=600))
     assert letters / sum(map(len, tokenizer.encode(texts))) > 2.5
+
+
+def test_an_unknown_character_is_lost_alone_unless_its_word_is_european():
+    texts = ["แม่ไปตลาด ฝนตก", "सड़क पुल", "다리가 열렸다", "国会は橋を開いた", "bridge 5"]
+    tokenizer = Tokenizer(learn(count_words(texts * 3), size=400))
+    for text, expected in (
+        ("แม่🙂ไปตลาด🙂 🙂ฝนตก", "แม่\ufffdไปตลาด\ufffd \ufffdฝนตก"),
+        ("แม่🙂🙂ไป \ufffdตก", "แม่\ufffd\ufffdไป \ufffdตก"),
+        ("सड़कழ पुल", "सड़क\ufffd पुल"),
+        ("다쫓리가 쫓열렸다", "다\ufffd리가 \ufffd열렸다"),
+        ("国会議は,議橋を議.議会", "国会\ufffdは,\ufffd橋を\ufffd.\ufffd会"),
+        ("bridgeż 5🙂 ழழ", "\ufffd \ufffd \ufffd"),
+    ):
+        assert tokenizer.decode(tokenizer.encode([text])) == [expected]
+    (ids,) = tokenizer.encode(["แม่🙂ไป"])
+    assert ids.tolist().count(tokenizer.unknown_id) == 1
 
 
 # Pieces of words, compared with the learner of tensorflow-text.
