@@ -78,6 +78,8 @@ class DatasetInfo:
       features: name and type of every feature of a record.
       splits: the shards of each split, in order.
       source_lengths, target_lengths: the lengths in all records.
+      unknown_shares: the share of unknown tokens among the tokens of all sources and
+          targets in the records, which are cut, as {"source": 0.002, "target": 0.0}.
       counts: the number of documents read, written, duplicates, failed and skipped;
           and of skipped documents by reason.
       failures: the number of dead letters by stage and reason.
@@ -105,6 +107,7 @@ class DatasetInfo:
     splits: Mapping[str, tuple[Shard, ...]]
     source_lengths: Lengths
     target_lengths: Lengths
+    unknown_shares: Mapping[str, float] = dataclasses.field(default_factory=dict)
     counts: Mapping[str, int]
     failures: Mapping[str, int] = dataclasses.field(default_factory=dict)
     sources: Mapping[str, Mapping[str, int]] = dataclasses.field(default_factory=dict)

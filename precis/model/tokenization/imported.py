@@ -108,6 +108,13 @@ class ImportedTokenizer:
         text = self._tokenizer.decoder.decode([piece])
         return text.replace(" ", SPACE).replace("\n", LINE_BREAK)
 
+    @functools.cached_property
+    def unknown_id(self) -> int | None:
+        """The id of the token of unknown text; None if there is none."""
+        model = self.definition["model"]
+        piece = model.get("unk_token")
+        return self._tokenizer.token_to_id(piece) if piece else model.get("unk_id")
+
     @property
     def definition(self) -> dict[str, Any]:
         """The tokenizer in the JSON format of the `tokenizers` library."""

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 Values = Mapping[str, Any]
 # A command warns if a network cuts off a larger share of the documents.
 _NOTABLE_CUT_SHARE = 0.25
+# `precis prepare` warns if a larger share of the tokens is unknown.
+_NOTABLE_UNKNOWN_SHARE = 0.01
 # What to call files whose records are documents, by scheme.
 _RECORDS = {"jsonl": "JSON lines", "csv": "CSV"}
 
@@ -77,7 +79,9 @@ def warn_of_cuts(command: str, *, share: float, what: str, way_out: str) -> None
 
 
 def show_records(info: "DatasetInfo", values: Values) -> None:
-    """`precis prepare`: counts, and a warning if many texts are cut off."""
+    """`precis prepare`: counts, and warnings if many texts are cut off or many tokens
+    are unknown.
+    """
     records = {split: info.records(split) for split in info.splits}
     print(f"records: {listed(records)}; {listed(info.counts)}")
     for name, flag in (("articles", "source"), ("targets", "target")):
@@ -90,6 +94,13 @@ def show_records(info: "DatasetInfo", values: Values) -> None:
             way_out=f"the median length is {lengths.deciles[5]} tokens; raise the flag "
             "if the ends matter",
         )
+        if (share := info.unknown_shares.get(flag, 0.0)) > _NOTABLE_UNKNOWN_SHARE:
+            say(
+                f"precis prepare: warning: {share:.1%} of the tokens of {name} are "
+                "unknown, because the vocabulary lacks their characters, so a network "
+                "can neither read nor write them; raise --vocabulary_size, or name "
+                "another --tokenizer"
+            )
     output, bundle = values["output"], "bundle"
     end_with(output, "train", "--records", output, "--output", bundle)
 

@@ -60,13 +60,15 @@ class EncodeWorker(PassWorker):
         has_numbers = self.options.target in SENTENCE_PAIRS
         outcomes: dict[str, Counter[str]] = collections.defaultdict(Counter)
         reasons: Counter[str] = Counter()
+        tokens: Counter[str] = Counter()
         reader = read_task(task, self.corpus)
         window: list[TrainingDocument] = []
         with ShardWriter(self.options.output, task.number, self.job.tasks) as shards:
 
             def write_window() -> None:
-                tokens = [shards.write(*each) for each in self._encode(window)]
-                progress.add("tokens", sum(tokens))
+                for split, example, target_tokens in self._encode(window):
+                    progress.add("tokens", shards.write(split, example, target_tokens))
+                    tokens.update(self._count_tokens(example))
                 progress.advance_to(reader.position)
                 window.clear()
 
@@ -99,6 +101,7 @@ class EncodeWorker(PassWorker):
             figures={
                 "source_lengths": shards.source_lengths,
                 "target_lengths": shards.target_lengths,
+                "record_tokens": tokens,
             },
         )
 
@@ -127,6 +130,16 @@ class EncodeWorker(PassWorker):
                 article.language,
             )
             yield article.document.split, example, len(target)
+
+    def _count_tokens(self, example: Example) -> dict[str, int]:
+        """The number of tokens in a record, and of unknown tokens among them."""
+        source, target = self._tokenizers.source, self._tokenizers.target
+        return {
+            "source": len(example.source),
+            "target": len(example.target),
+            "unknown_source": int((example.source == source.unknown_id).sum()),
+            "unknown_target": int((example.target == target.unknown_id).sum()),
+        }
 
     def _label(self, article: Article, pair: TrainingPair) -> LabelledSentences | None:
         """The sentences, split as by `precis summarize`, with oracle labels."""

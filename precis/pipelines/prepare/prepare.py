@@ -211,6 +211,7 @@ def publish_dataset(
     """Writes dataset.json from the reports of all tasks, to be checked later."""
     reports = sorted(reports, key=lambda report: report.task)
     sources = sum_file_counts(report.file_counts for report in reports)
+    tokens = Counter(add_counts(each.figures["record_tokens"] for each in reports))
     tokenizers = load_tokenizers(options.output)
     target, source = tokenizers.target.fingerprint, tokenizers.source.fingerprint
     info = DatasetInfo(
@@ -218,6 +219,10 @@ def publish_dataset(
         splits=_shards_by_split(reports),
         source_lengths=_lengths(reports, "source_lengths", options.max_source_tokens),
         target_lengths=_lengths(reports, "target_lengths", options.max_target_tokens),
+        unknown_shares={
+            side: round(tokens[f"unknown_{side}"] / max(1, tokens[side]), 6)
+            for side in ("source", "target")
+        },
         counts=total_counts(sources) | add_counts(each.counts for each in reports),
         failures=add_counts(report.failures for report in reports),
         sources={path: each for path, each in sources.items() if "failed" in each},

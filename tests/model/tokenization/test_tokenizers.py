@@ -65,7 +65,7 @@ def test_a_text_is_encoded_between_special_tokens(bart):
         assert ids.dtype == "int32" and (ids[0], ids[-1]) == (0, 2)
         assert ids[1:-1].min(initial=4) > 3
     assert len(encoded[0]) > 6 and encoded[3].tolist() == [0, 2]
-    assert bart.surrounding_ids == ((0,), (2,))
+    assert bart.surrounding_ids == ((0,), (2,)) and bart.unknown_id is None
     assert [[0, *ids, 2] for ids in bare] == lists(encoded)
     assert {ids.dtype.name for ids in bare} == {"int32"}
     assert bart.decode(encoded) == [*TEXTS, ""]
@@ -84,6 +84,7 @@ def test_word_pieces_by_hand(bert):
     assert pieces_of(bert.encode_parts(texts)) == expected
     assert pieces_of(bert.encode(texts)) == [f"[CLS] {each} [SEP]" for each in expected]
     assert bert.surrounding_ids == ((3,), (4,))
+    assert bert.piece(bert.unknown_id) == "[UNK]"
 
 
 def test_words_of_bert(bert):
@@ -216,6 +217,7 @@ def test_a_line_break_of_pegasus_is_one(is_added):
     (text,) = tokenizer.decode([[0, 4, 5, 6, 3, 7, 8, 6, 1]])
     assert normalise(text) == "Rain fell.\nIt was."
     assert tokenizer.piece(3) == LINE_BREAK and tokenizer.words[3] is None
+    assert tokenizer.unknown_id == 2
 
 
 # Ours for the `tokenizers` library.

@@ -77,6 +77,7 @@ def test_one_task_and_other_limits_give_the_same_records_uncut(
         assert described[name] == of_cut[name]
     assert described["tokenizer_fingerprint"] == of_cut["tokenizer_fingerprint"]
     assert described["features"] == FEATURES
+    assert described["unknown_shares"] == {"source": 0.0, "target": 0.0}
     shard = tf.data.TFRecordDataset([str(path) for path in tmp_path.glob("test-*")])
     record = tf.train.Example.FromString(next(shard.as_numpy_iterator()))
     assert record.features.feature.keys() == FEATURES.keys()  # no labels

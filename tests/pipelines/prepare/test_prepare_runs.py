@@ -8,7 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.command_line import command_words, contents, precis, write_jsonl
+from support.command_line import (
+    command_words,
+    contents,
+    error_lines,
+    precis,
+    write_jsonl,
+)
 from support.prepared import FATES, LINES, all_examples, info, story
 from support.signalled import PROGRAM, ROOT, is_progress, shell_environment
 from support.small_encoder_checkpoint import BERT, write_pieces
@@ -55,6 +61,31 @@ def test_tensorflow_is_not_needed(
     out = tmp_path / "out"
     assert precis("prepare", output=out, **prepare_flags) == 0
     assert contents(out) == contents(prepared_records)
+
+
+def test_many_unknown_tokens_are_a_warning(tmp_path, capsys):
+    """Chinese of 800 characters, with a vocabulary that has places for 138."""
+    characters = [chr(19968 + n % 800) for n in range(0, 24_000, 7)]
+    articles = ["".join(characters[start::300]) + "." for start in range(300)]
+    lines = [{"article": each * 3, "highlights": each[-4:]} for each in articles]
+    corpus = write_jsonl(tmp_path / "zh.jsonl", lines)
+    limits = {"vocabulary_size": 300, "max_source_tokens": 9, "max_target_tokens": 3}
+    assert precis("prepare", corpus=corpus, output=tmp_path / "out", **limits) == 0
+    shares = info(tmp_path / "out")["unknown_shares"]
+    warnings = error_lines(capsys.readouterr().err, "prepare")
+    for side, name in (("source", "articles"), ("target", "targets")):
+        rows = [example[side] for example in all_examples(tmp_path / "out")]
+        tokens = [token for row in rows for token in row]
+        assert max(map(len, rows)) == limits[f"max_{side}_tokens"]
+        assert shares[side] == pytest.approx(tokens.count(1) / len(tokens), abs=1e-6)
+        assert shares[side] > 0.2
+        (line,) = (each for each in warnings if f"of the tokens of {name}" in each)
+        assert line == (
+            f"precis prepare: warning: {shares[side]:.1%} of the tokens of {name} are "
+            "unknown, because the vocabulary lacks their characters, so a network can "
+            "neither read nor write them; raise --vocabulary_size, or name another "
+            "--tokenizer"
+        )
 
 
 def test_a_finished_job_is_left_alone(prepared_records, prepare_flags, capsys):
