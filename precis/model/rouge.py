@@ -229,11 +229,10 @@ def _patterns() -> tuple[Any, Any, Any]:
     """A word, a grapheme cluster, and a letter or digit."""
     import regex
 
-    content = r"[\p{L}\p{N}]"
     return (
-        regex.compile(rf"{content}[\p{{L}}\p{{N}}\p{{M}}]*"),
+        regex.compile(r"[\p{L}\p{N}][\p{L}\p{N}\p{M}]*"),
         regex.compile(r"\X"),
-        regex.compile(content),
+        regex.compile(r"[\p{Alphabetic}\p{N}]"),
     )
 
 

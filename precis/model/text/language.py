@@ -27,8 +27,8 @@ _MIN_CERTAIN = {_CHARACTERS: 4, 4 * _CHARACTERS: 8}
 _CERTAIN = frozenset(
     "the and that with his from which they this were would their".split()
 )
-# Shorter texts have no language.
-_MIN_CHARACTERS = 40
+# Shorter texts have no language: 40 letters of English, 14 of Chinese.
+_MIN_BYTES = 40
 # Languages with the rules of another: Egyptian and Moroccan Arabic, Bosnian, Malay,
 # Norwegian, Wu and Cantonese.
 _BASE = {
@@ -63,7 +63,7 @@ def language_of(text: str) -> str | None:
         if certain >= least and stop_words >= _MIN_STOP_WORDS * len(first):
             return ENGLISH
     beginning = text[:_CHARACTERS]
-    if len(beginning) < _MIN_CHARACTERS:
+    if len(beginning.encode("utf-8", "replace")) < _MIN_BYTES:
         return None
     # The detector learned from texts in small letters: it takes capitals for others.
     if 2 * sum(map(str.isupper, beginning)) > sum(map(str.isalpha, beginning)):
