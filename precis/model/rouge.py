@@ -21,7 +21,7 @@ import itertools
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -132,8 +132,8 @@ def scores(
     """
     rows = [
         Reference(reference, language).score(summary)
-        for reference, summary, language in zip(
-            references, summaries, languages, strict=False
+        for (reference, summary), language in zip(
+            zip(references, summaries, strict=True), languages, strict=False
         )
     ]
     return {
@@ -161,13 +161,13 @@ def variant_of(language: str | None, text: str) -> str:
 
     If the language is not known, the letters of the text decide.
     """
+    if language == ENGLISH:
+        return ROUGE_SCORE
     if language is None:
         if _is_latin(text):
             return ROUGE_SCORE
         letters = max(sum(map(str.isalpha, text)), 1)
         return CHARACTERS if 2 * count_unspaced(text) > letters else UNICODE
-    if language == ENGLISH:
-        return ROUGE_SCORE
     return CHARACTERS if base_language(language) in _OF_CHARACTERS else UNICODE
 
 
@@ -184,9 +184,12 @@ def describe(variants: Collection[str]) -> str:
 
 def tokenize(text: str, language: str | None = None) -> list[str]:
     """The tokens that ROUGE compares; see `variant_of`."""
-    if language == ENGLISH:
-        return _english_tokens(text)
-    return _TOKENIZE[variant_of(language, text)](text)
+    return tokenizer(language, text)(text)
+
+
+def tokenizer(language: str | None, text: str) -> Callable[[str], list[str]]:
+    """The function that tokenizes a text, and others that are compared with it."""
+    return _TOKENIZE[variant_of(language, text)]
 
 
 def _english_tokens(text: str) -> list[str]:
@@ -208,7 +211,8 @@ def _character_tokens(text: str) -> list[str]:
     These are the grapheme clusters of https://unicode.org/reports/tr29.
     """
     _, cluster, content = _patterns()
-    return [each for each in cluster.findall(_folded(text)) if content.search(each)]
+    clusters = map(str.strip, cluster.findall(_folded(text)))
+    return list(filter(content.search, clusters))
 
 
 _TOKENIZE = {
@@ -230,7 +234,7 @@ def _patterns() -> tuple[Any, Any, Any]:
     import regex
 
     return (
-        regex.compile(r"[\p{L}\p{N}][\p{L}\p{N}\p{M}]*"),
+        regex.compile(r"[\p{L}\p{N}][\p{L}\p{N}\p{Mn}\p{Mc}]*"),
         regex.compile(r"\X"),
         regex.compile(r"[\p{Alphabetic}\p{N}]"),
     )

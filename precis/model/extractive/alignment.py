@@ -22,10 +22,13 @@ from precis.model.text.stop_words import stop_words
 
 @functools.cache
 def _stop_tokens(language: str) -> frozenset[str]:
-    """The stop words as ROUGE tokenizes them: in English it compares stems."""
-    return frozenset(
-        token for word in stop_words(language) for token in tokenize(word, language)
-    )
+    """The stop words as ROUGE tokenizes them: in English it compares stems. Where it
+    compares characters, a character of a longer stop word is no stop word.
+    """
+    tokenized = [tokenize(word, language) for word in stop_words(language)]
+    if language != ENGLISH:
+        tokenized = [tokens for tokens in tokenized if len(tokens) == 1]
+    return frozenset(itertools.chain.from_iterable(tokenized))
 
 
 class AlignedLine(NamedTuple):

@@ -67,8 +67,10 @@ def features_of_all(
         group = documents[start : start + READ_TOGETHER]
         chunks = split_chunks(list(itertools.chain.from_iterable(group)))
         of_group = terms and terms[start : start + READ_TOGETHER]
-        spoken = languages and languages[start : start + READ_TOGETHER]
-        of_group = of_group or find_terms(group, languages=spoken, chunks=chunks)
+        languages_of_group = languages and languages[start : start + READ_TOGETHER]
+        of_group = of_group or find_terms(
+            group, languages=languages_of_group, chunks=chunks
+        )
         ends = np.cumsum(list(map(len, group)))
         counts = np.split(_counts(chunks), ends[:-1])
         rows += map(features, group, of_group, counts)

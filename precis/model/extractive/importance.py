@@ -23,7 +23,7 @@ import numpy as np
 from precis.model.extractive.expected import ExpectedReference, expected_rouge2
 from precis.model.extractive.ngrams import Gram, Ngrams, find_ngrams, find_pairs
 from precis.model.extractive.threads import single_thread
-from precis.model.rouge import tokenize
+from precis.model.rouge import tokenizer
 from precis.model.text.language import ENGLISH
 from precis.model.text.stop_words import STOP_WORDS, stop_words
 
@@ -208,7 +208,7 @@ class ImportanceModel(NamedTuple):
           The prediction, or None if most sentences have no words for ROUGE, as foreign
           alphabets in English.
         """
-        tokens = [tokenize(sentence, language) for sentence in sentences]
+        tokens = list(map(tokenizer(language, "\n".join(sentences)), sentences))
         if 2 * sum(map(bool, tokens)) < max(len(tokens), 1):
             return None
         words, pairs = find_ngrams(tokens), find_pairs(tokens)
@@ -256,8 +256,9 @@ def ngram_features(
         return np.zeros((0, len(names)), np.float32)
     grams: Any = ngrams.grams
     if of_words is None:
-        # Words of ROUGE consist of letters and digits.
-        rows = [(word in stops, len(word), not word.isalpha()) for word in grams]
+        rows = [
+            (word in stops, len(word), any(map(str.isdigit, word))) for word in grams
+        ]
     else:
         counts = [(a in stops) + (b in stops) for a, b in grams]
         pairs = [(of_words.get(a, 0.0), of_words.get(b, 0.0)) for a, b in grams]

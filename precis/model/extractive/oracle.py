@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from precis.model.rouge import tokenize
+from precis.model.rouge import tokenizer
 
 _MIN_GAIN = 1e-9  # a smaller gain is a rounding error
 
@@ -59,8 +59,9 @@ def oracle_sentences(
       max_sentences: the maximum number of sentences.
       language: the language of the document, which decides how ROUGE tokenizes.
     """
-    tokens = [tokenize(sentence, language) for sentence in sentences]
-    wanted = Counter(_words_and_pairs(tokenize(reference, language)))
+    tokenize = tokenizer(language, reference)
+    tokens = list(map(tokenize, sentences))
+    wanted = Counter(_words_and_pairs(tokenize(reference)))
     numbers = {gram: number for number, gram in enumerate(wanted)}
     # How often the reference has each n-gram beyond the sentences already taken.
     remaining = np.array(list(wanted.values()), np.int64)  # [G]

@@ -45,7 +45,6 @@ _NO_TERMS = STOP_WORDS | TOKENISED_FRAGMENTS
 _NO_TERM_HASH = bytes(8)
 # The capital of ı is I, not İ.
 _DOTLESS = ("az", "tr")
-_MAX_LANGUAGES = 4  # whose hashes are cached
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
@@ -271,7 +270,11 @@ def _rank_words(
       The rank of the hash of each word's term, or -1 if it has none, int64 [words]; and
       the number of words of each text, int64 [texts].
     """
-    cached = _hashes(language).values_of(chunks.distinct_words)
+    if language == ENGLISH:
+        cached = _ENGLISH_HASHES.values_of(chunks.distinct_words)
+    else:
+        keys = [f"{language} {words}" for words in chunks.distinct_words]
+        cached = _OTHER_HASHES.values_of(keys)
     hashes = np.frombuffer(b"".join(cached), np.int64)
     lengths = np.fromiter(map(len, cached), np.int64, len(cached)) // hashes.itemsize
     ranks = np.unique(hashes, return_inverse=True)[1]
@@ -327,7 +330,12 @@ def _hash_terms(joined: Sequence[str], language: str) -> list[bytes]:
     ]
 
 
-@functools.lru_cache(maxsize=_MAX_LANGUAGES)
-def _hashes(language: str) -> ChunkCache[bytes]:
-    """The cache of a language. The chunks `Rain`, `rain` and `rain,` are one entry."""
-    return ChunkCache(functools.partial(_hash_terms, language=language))
+def _hash_keys(keys: Sequence[str]) -> list[bytes]:
+    """As `_hash_terms`, of words of one language behind its code: `de die brücke`."""
+    language = keys[0].partition(" ")[0] if keys else ""
+    return _hash_terms([key.partition(" ")[2] for key in keys], language)
+
+
+# The chunks `Rain`, `rain` and `rain,` are one entry.
+_ENGLISH_HASHES = ChunkCache(functools.partial(_hash_terms, language=ENGLISH))
+_OTHER_HASHES = ChunkCache(_hash_keys)

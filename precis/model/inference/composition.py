@@ -13,7 +13,7 @@ line. They keep the order of the document.
 
 Rules on words check that a line is complete and faithful to its sentence. A small
 network often stops within a clause, joins the beginning of one clause to the end of
-another, or changes a word. The rules apply to English only.
+another, or changes a word. Most of the rules are for English only, see `is_cut`.
 
     sentence   On Monday, troops seized the old bridge when the mayor left his town.
     faithful   Troops seized the bridge.            `when` begins another clause
@@ -53,6 +53,7 @@ from precis.model.text.normalization import one_line
 from precis.model.text.sentence_confidence import has_verb, sentence_confidence
 from precis.model.text.sentences import Sentence
 from precis.model.text.stop_words import STOP_WORDS
+from precis.model.text.words import words as words_of
 
 # Costs are in F1, tuned on 800 held-out training articles.
 # Cost of a rewrite, per unit of score below the best rewrite of the sentence.
@@ -270,10 +271,12 @@ def is_cut(
 
     Args:
       line, sentence: the texts.
-      words, sentence_words: their words, as ROUGE tokenizes them.
+      words, sentence_words: their words, as ROUGE tokenizes them in English.
       language: the language of the sentence.
     """
     if not is_english(language):
+        # ROUGE may compare single characters.
+        words, sentence_words = words_of(line), words_of(sentence)
         is_part = len(words) >= _MIN_WORDS and {*words} <= {*sentence_words}
         return is_part and keeps_words(words, sentence_words)
     return (

@@ -59,7 +59,7 @@ def merge_summaries(
       passages: the summaries of each passage, best first, in document order.
       length: the approximate length of the result, in mean lengths of a passage's
         summary; 0 means the square root of the number of passages.
-      language: the language of the document, in whose stop words there are no concepts.
+      language: the language of the document; pairs of its stop words are no concepts.
 
     Returns:
       One summary, or none if no passage has one. Its score and mean log-probability
@@ -95,7 +95,9 @@ def _concepts(sentence: Sequence[str], stops: Set[str]) -> frozenset[tuple[str, 
     If a sentence has no such pair, the whole sentence is its concept.
     """
     pairs = itertools.pairwise(sentence)
-    concepts = frozenset(pair for pair in pairs if not stops >= set(pair))
+    concepts = frozenset(
+        pair for pair in pairs if not stops >= {*map(str.casefold, pair)}
+    )
     return concepts or frozenset([tuple(sentence)])
 
 

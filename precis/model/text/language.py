@@ -13,7 +13,7 @@ from typing import Any
 
 from precis.model.errors import UsageError
 from precis.model.text.stop_words import STOP_WORDS
-from precis.model.text.words import words
+from precis.model.text.words import count_unspaced, words
 
 ENGLISH = "en"
 _CHARACTERS = 500  # read from the beginning of a text: about 80 words
@@ -27,26 +27,31 @@ _MIN_CERTAIN = {_CHARACTERS: 4, 4 * _CHARACTERS: 8}
 _CERTAIN = frozenset(
     "the and that with his from which they this were would their".split()
 )
-# Shorter texts have no language: 40 letters of English, 14 of Chinese.
-_MIN_BYTES = 40
+# Shorter texts have no language; a letter of a script without spaces counts as three.
+_MIN_CHARACTERS = 40
 # Languages with the rules of another: Egyptian and Moroccan Arabic, Bosnian, Malay,
 # Norwegian, Wu and Cantonese.
 _BASE = {
     **{"ary": "ar", "arz": "ar", "bs": "hr", "sh": "hr", "ms": "id"},
     **{"nb": "no", "nn": "no", "wuu": "zh", "yue": "zh"},
 }
-# Codes of three letters for languages with rules, where ISO 639 has one of two letters.
+# Codes of three letters for languages with rules, where ISO 639 has one of two letters;
+# and codes of countries.
 _TWO_LETTERS = {
-    pair[:3]: pair[4:]
-    for pair in """
+    other: code
+    for other, _, code in (
+        pair.partition(":")
+        for pair in """
     afr:af ara:ar arm:hy baq:eu bel:be ben:bn bul:bg bur:my cat:ca ces:cs chi:zh cmn:zh
     cze:cs dan:da deu:de dut:nl ell:el eng:en epo:eo est:et eus:eu fas:fa fin:fi fra:fr
     fre:fr ger:de gle:ga glg:gl gre:el heb:he hin:hi hrv:hr hun:hu hye:hy ice:is ind:id
     isl:is ita:it jpn:ja khm:km kor:ko lao:lo lav:lv lit:lt mac:mk may:ms mkd:mk msa:ms
     mya:my nep:ne nld:nl nno:nn nob:nb nor:no per:fa pol:pl por:pt ron:ro rum:ro rus:ru
     slk:sk slo:sk slv:sl sot:st spa:es srp:sr swe:sv tam:ta tha:th tur:tr ukr:uk urd:ur
-    vie:vi zho:zh
+    vie:vi zho:zh mar:mr kat:ka geo:ka sqi:sq alb:sq tgl:tl
+    jp:ja cn:zh kr:ko cz:cs dk:da gr:el ua:uk vn:vi
     """.split()
+    )
 }
 # Of the language; related languages, as Croatian and Bosnian, share the probability.
 _MIN_PROBABILITY = 0.5
@@ -63,7 +68,10 @@ def language_of(text: str) -> str | None:
         if certain >= least and stop_words >= _MIN_STOP_WORDS * len(first):
             return ENGLISH
     beginning = text[:_CHARACTERS]
-    if len(beginning.encode("utf-8", "replace")) < _MIN_BYTES:
+    if (
+        len(beginning) + 2 * count_unspaced(beginning[:_MIN_CHARACTERS])
+        < _MIN_CHARACTERS
+    ):
         return None
     # The detector learned from texts in small letters: it takes capitals for others.
     if 2 * sum(map(str.isupper, beginning)) > sum(map(str.isalpha, beginning)):

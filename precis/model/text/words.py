@@ -12,7 +12,6 @@ chunks of some hundred documents, and Python processes each distinct chunk once.
 
 import functools
 import importlib
-import importlib.metadata
 import itertools
 import math
 import re
@@ -36,12 +35,12 @@ _TYPOGRAPHIC_MARKS = "“”‘–—…•£€"
 # Letters of scripts without spaces between words, with their vowel signs.
 _CJK = r"[\p{Han}\p{Hiragana}\p{Katakana}ー]"
 _SOUTH_EAST_ASIAN = r"[\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
-_UNSPACED = rf"[[{_CJK}{_SOUTH_EAST_ASIAN}]&&[\p{{L}}\p{{M}}\p{{Nl}}ー]]"
+_UNSPACED = rf"[[{_CJK}{_SOUTH_EAST_ASIAN}]&&[\p{{L}}\p{{Mn}}\p{{Mc}}\p{{Nl}}ー]]"
 # Letters for which the patterns above are not enough: combining marks and all later
 # characters. A text without them is faster to read.
 _BEYOND_LATIN = re.compile("[\u0300-\U0010ffff]")
 # The blocks of Unicode with letters of `_UNSPACED`; `re` is ten times as fast.
-_UNSPACED_BLOCKS = re.compile(
+UNSPACED_BLOCKS = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u31ff\u3400-\u9fff"
     "\ua9e0-\uaa7f\uf900-\ufaff\uff66-\uff9f\U00016fe0-\U0001b2ff"
     "\U00020000-\U0003ffff]"
@@ -51,8 +50,8 @@ _WORD_CHARACTERS = {_CJK: 1.6, _SOUTH_EAST_ASIAN: 4.0}
 # Letters and digits as wide as Chinese characters, and narrow kana.
 _WIDE = re.compile("[\uff01-\uffef]+")
 # Characters within words that show only how to draw or to break them: zero-width
-# non-joiner and joiner, soft hyphen. Normalised text does not have them.
-_INVISIBLE = "\u200c\u200d\xad"
+# non-joiner and joiner, soft hyphen, selectors of an emoji or its text.
+_INVISIBLE = "\u200c\u200d\xad\ufe0e\ufe0f"
 
 
 def words(text: str) -> list[str]:
@@ -79,7 +78,7 @@ def words(text: str) -> list[str]:
     patterns = _patterns()
     # `i̇` is the lower case of the Turkish İ.
     text = drop_invisible(text).replace("i̇", "i")
-    if not (_UNSPACED_BLOCKS.search(text) or _WIDE.search(text)):
+    if not (UNSPACED_BLOCKS.search(text) or _WIDE.search(text)):
         return patterns.word.findall(text)
     # Not the whole text in NFKC, which cuts the Thai vowel ำ in two.
     text = _WIDE.sub(lambda found: unicodedata.normalize("NFKC", found[0]), text)
@@ -98,7 +97,7 @@ def count_joined_words(joined: str) -> int:
     Thai, Lao, Khmer and Burmese.
     """
     count = joined.count(" ") + bool(joined)
-    if joined.isascii() or not _UNSPACED_BLOCKS.search(joined):
+    if joined.isascii() or not UNSPACED_BLOCKS.search(joined):
         return count
     if word_breaker() is None:
         for pattern, characters in _patterns().unspaced_words:
@@ -108,7 +107,7 @@ def count_joined_words(joined: str) -> int:
 
 
 def drop_invisible(text: str) -> str:
-    """Removes the invisible characters within words, as normalised text has none."""
+    """Removes the invisible characters within words."""
     for character in _INVISIBLE:
         text = text.replace(character, "")
     return text
@@ -142,8 +141,8 @@ def _patterns() -> _Patterns:
     """The patterns for texts that are not ASCII, compiled when they are needed."""
     import regex
 
-    alnum = rf"[\p{{L}}\p{{N}}\p{{M}}--[{_UNSPACED}]]"
-    letter = rf"[\p{{L}}\p{{M}}--[{_UNSPACED}]]"
+    alnum = rf"[\p{{L}}\p{{N}}\p{{Mn}}\p{{Mc}}--[{_UNSPACED}]]"
+    letter = rf"[\p{{L}}\p{{Mn}}\p{{Mc}}--[{_UNSPACED}]]"
     spaced = _PATTERN.format(alnum=alnum, letter=letter)
     flags = regex.VERSION1
     return _Patterns(
@@ -175,6 +174,8 @@ def word_breaker() -> Any:
 
 def word_breaker_version() -> str:
     """The package that finds words, with its version; empty if there is none."""
+    import importlib.metadata
+
     try:
         return f"icu4py {importlib.metadata.version('icu4py')}"
     except importlib.metadata.PackageNotFoundError:

@@ -6,14 +6,13 @@ the documents: equal counts give an equal vocabulary.
 """
 
 import collections
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 
 import numpy as np
 
 from precis.model.errors import UsageError
-from precis.model.text.words import batches_of_texts, split_chunks
+from precis.model.text.words import UNSPACED_BLOCKS, batches_of_texts, split_chunks
 from precis.model.tokenization.wordpiece import (
     JOINER,
     LINE_BREAK,
@@ -34,10 +33,6 @@ _MIN_PIECE_COUNT = 2
 # pieces per word.
 _ITERATIONS = 3
 _MAX_PIECE_CHARACTERS = 40
-
-# Thai, Lao, Burmese, Khmer and kana have no spaces between words. Pieces are ends of
-# words, so that long clauses, which never recur, are learned from in parts.
-_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u30ff]")
 
 _ASCII = tuple(map(chr, range(33, 127)))
 
@@ -62,8 +57,10 @@ def count_words(texts: Iterable[str], *, lower_case: bool = False) -> Counter[st
 
 
 def _parts(word: str) -> list[str]:
-    """The word, or the parts of a long clause of a script without spaces."""
-    if len(word) <= _MAX_PIECE_CHARACTERS or not _UNSPACED.search(word):
+    """The word, or the parts of a long clause of a script without spaces, which never
+    recurs as a whole. Pieces are ends of words, so they are learned from parts.
+    """
+    if len(word) <= _MAX_PIECE_CHARACTERS or not UNSPACED_BLOCKS.search(word):
         return [word]
     size = _MAX_PIECE_CHARACTERS - len(JOINER)
     parts = (JOINER + word[start : start + size] for start in range(0, len(word), size))

@@ -14,7 +14,7 @@ from precis.model import rouge
 from precis.model.keyphrases.references import f1
 from precis.model.quality.facts import SourceFacts, unsupported_facts
 from precis.model.quality.flags import ABSTRACTIVE, FLAGS, SOURCE
-from precis.model.text.language import ENGLISH, is_english
+from precis.model.text.language import ENGLISH, is_english, language_of
 from precis.model.text.normalization import normalise
 from precis.model.text.sentences import split_sentences
 from precis.model.text.wrapping import shown_line
@@ -131,7 +131,10 @@ def score_rows(
     scores = []
     variants = []
     for scored, row in zip(scored_rows, texts, strict=True):
-        language = scored.get("language") or ENGLISH
+        # Rows of groups have no language.
+        detected = None if "language" in scored else language_of(" ".join(row.values()))
+        spoken = scored.get("language", detected)
+        language = spoken or ENGLISH
         lines = {
             system: one_sentence_a_line(row[system], language)
             for system in TEXT_COLUMNS
@@ -144,10 +147,10 @@ def score_rows(
         if split_sentences:
             row.update(lines)
             others = [one_sentence_a_line(text, language) for text in others]
-        references = rouge_references((row[REFERENCE], *others), scored.get("language"))
+        references = rouge_references((row[REFERENCE], *others), spoken)
         scores.append(_score(row, references))
         variant = references[0].variant if references else None
-        variants.append((scored.get("language") or UNKNOWN, variant))
+        variants.append((spoken or UNKNOWN, variant))
     measured = [measures_of_row(row) for row in scored_rows]
     for scored, of_row, measures in zip(scored_rows, texts, measured, strict=True):
         add_facts_of_reference(of_row, measures, scored.get("language"))

@@ -17,6 +17,7 @@ from precis.model.errors import DataError
 from precis.model.extractive.oracle import oracle_sentences
 from precis.model.records.dataset import SENTENCE_PAIRS, shard_name
 from precis.model.records.example import Example, LabelledSentences, frame, serialise
+from precis.model.rouge import ROUGE_SCORE, variant_of
 from precis.model.text.article import Article
 from precis.model.tokenization.folder import TokenizerPair, load_tokenizers
 from precis.model.tokenization.source import encode_sources, encode_targets
@@ -127,7 +128,7 @@ class EncodeWorker(PassWorker):
                 source.source_tokens,
                 pair.target,
                 self._label(article, pair),
-                article.language,
+                _language_of(article, pair),
             )
             yield article.document.split, example, len(target)
 
@@ -149,6 +150,14 @@ class EncodeWorker(PassWorker):
         count, language = self.options.oracle_sentences, article.language
         picks = oracle_sentences(texts, pair.target, count, language)
         return LabelledSentences(texts, tuple(pick.place for pick in picks))
+
+
+def _language_of(article: Article, pair: TrainingPair) -> str | None:
+    """The language of a record: `und` if it is not known, but the letters show that it
+    is not English.
+    """
+    is_latin = variant_of(None, pair.target) == ROUGE_SCORE
+    return article.language or (None if is_latin else "und")
 
 
 class ShardWriter(contextlib.ExitStack):

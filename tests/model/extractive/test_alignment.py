@@ -24,6 +24,12 @@ def test_support_is_the_share_of_the_words_that_are_no_stop_words():
     assert (aligned.place, aligned.share) == (0, 1.0)
 
 
+def test_characters_of_longer_stop_words_count():
+    # The stop word 了 does not count; 关 of the stop word 关于 does.
+    (aligned,) = align_lines(["大桥今天关闭。"], "今天关闭了老桥。", "zh")
+    assert aligned.share == 5 / 6
+
+
 def test_of_equal_sentences_the_earlier_is_taken_and_lines_without_words_are_not():
     twice = ("Rain fell.", "Rain fell.")
     assert align_lines(twice, "Rain fell\n--\nRain") == [

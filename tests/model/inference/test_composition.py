@@ -286,6 +286,8 @@ def test_other_words_and_another_order_are_refused(line, sentence, expected):
         ("de", "The Brücke ist seit Mai zu.", "Die Brücke ist seit Mai zu.", False),
         ("hi", "पुल एक सप्ताह बंद रहेगा।", "पुराना पुल एक सप्ताह बंद रहेगा।", True),
         ("zh", "大桥关闭一周。", "大桥从今天起关闭一周。", True),
+        ("zh", "国宣了计", "中国政府宣布了减税的新计划。", False),  # parts of words
+        ("ja", "政府は新計画を発表した。", "政府は月曜日に新計画を発表した。", True),
     ],
 )
 def test_a_cut_in_another_language_only_leaves_out_words(

@@ -35,6 +35,8 @@ def test_pairs_of_stop_words_repeat_nothing():
     texts = ("Was in so.", "In so was in so.")
     assert merged(*texts, length=9) == [*texts]
     assert merged(*texts, length=9, language="xx") == [texts[0]]
+    greek = ("Της της τους.", "Τους της της τους.")
+    assert merged(*greek, length=9, language="el") == [*greek]
     texts = ("War in der.", "In der war in der.")
     assert merged(*texts, length=9, language="de") == [*texts]
 

@@ -53,6 +53,7 @@ EXAMPLES = {
     "pt": ("o e não", "trabalho tempo"),
     "ro": ("și şi nu să", "timp"),
     "ru": ("и в не что", "россия москва год"),
+    "sh": ("i je da", ""),
     "sk": ("a v že sa", ""),
     "sl": ("in je da", "leto nedelja"),
     "sr": ("i je и је", ""),

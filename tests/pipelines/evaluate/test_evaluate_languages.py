@@ -18,7 +18,11 @@ from support.summary_rows import item, make_row, write_run
 
 from precis.model import rouge
 from precis.pipelines.evaluate.evaluate import evaluate
-from precis.pipelines.evaluate.scoring import rouge_references
+from precis.pipelines.evaluate.scoring import (
+    NEEDED_COLUMNS,
+    rouge_references,
+    score_rows,
+)
 from precis.pipelines.report.report import report
 from precis.pipelines.summarize.summarize import summarize
 
@@ -188,6 +192,17 @@ def test_references_of_a_group_share_the_variant_of_their_letters():
     ]
     (english,) = rouge_references(texts, "en")
     assert english.variant == "rouge-score"
+
+
+def test_rows_without_a_language_are_scored_as_in_the_language_of_their_texts():
+    """Rows of groups."""
+    german = "Der Rat hat die größere Brücke über den Fluss im Mai gesperrt."
+    row = dict.fromkeys(NEEDED_COLUMNS) | {"reference_summary": german}
+    row |= {"group_id": "a", "summary": german.replace("größere", "gr ere")}
+    table, _ = score_rows([row], number=0, split_sentences=False)
+    (scored,) = table.to_pylist()
+    assert scored["rouge_variant"] == "unicode"
+    assert scored["rouge1"] == pytest.approx(2 * 11 / (12 + 13))
 
 
 def test_the_report_of_several_languages_says_that_its_means_mix_them(tmp_path):
