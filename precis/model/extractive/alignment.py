@@ -23,7 +23,7 @@ from precis.model.text.stop_words import stop_words
 @functools.cache
 def _stop_tokens(language: str) -> frozenset[str]:
     """The stop words as ROUGE tokenizes them: in English it compares stems. Where it
-    compares characters, a character of a longer stop word is no stop word.
+    compares characters, only stop words of a single character are left out.
     """
     tokenized = [tokenize(word, language) for word in stop_words(language)]
     if language != ENGLISH:

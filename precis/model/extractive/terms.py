@@ -331,7 +331,7 @@ def _hash_terms(joined: Sequence[str], language: str) -> list[bytes]:
 
 
 def _hash_keys(keys: Sequence[str]) -> list[bytes]:
-    """As `_hash_terms`, of words of one language behind its code: `de die brücke`."""
+    """Calls `_hash_terms` for keys of a language code and words: `de die brücke`."""
     language = keys[0].partition(" ")[0] if keys else ""
     return _hash_terms([key.partition(" ")[2] for key in keys], language)
 

@@ -59,7 +59,7 @@ def merge_summaries(
       passages: the summaries of each passage, best first, in document order.
       length: the approximate length of the result, in mean lengths of a passage's
         summary; 0 means the square root of the number of passages.
-      language: the language of the document; pairs of its stop words are no concepts.
+      language: the language of the document; it decides which words are stop words.
 
     Returns:
       One summary, or none if no passage has one. Its score and mean log-probability

@@ -119,8 +119,8 @@ def count_unspaced(text: str) -> int:
 
 
 def ngram_size(words: int, joined: str) -> int:
-    """The size of n-grams that are as long as so many words: more if pairs of
-    characters stand for words, as in `count_joined_words`.
+    """The size of n-grams that are as long as a number of words: larger if `words`
+    returns pairs of characters, as `count_joined_words` explains.
 
     Args:
       words: the number of words.
