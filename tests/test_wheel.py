@@ -32,6 +32,7 @@ BRINGS = {
     "dataflow": {"beam", "dataflow"},
     "endpoint": {"endpoint"},
     "gcs": {"gcs"},
+    "languages": {"languages"},
     "report": {"report"},
     "s3": {"s3"},
     "tables": {"tables"},
