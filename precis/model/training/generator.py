@@ -30,7 +30,7 @@ from precis.model.training.config import LINEAR, TrainingConfig
 from precis.model.training.initialization import InitialWeights, initialise
 from precis.model.training.loss import Sums, smoothed_cross_entropy
 from precis.model.training.optimizer import make_optimizer
-from precis.model.training.record_sets import RecordSets, check_shards
+from precis.model.training.record_sets import RecordSets, check_shards, say_languages
 from precis.model.training.state import Step, Training
 from precis.model.training.strategy import make_strategy, needs_fixed_shapes
 from precis.model.training.train_step import make_train_step
@@ -197,6 +197,8 @@ class GeneratorTraining(Training):
                 "the best step is chosen by its loss, as ROUGE finds no words in most "
                 "highlights"
             )
+        else:
+            say_languages(self._languages)
         self._validation_batches = epoch_batches(
             [shards],
             self.shapes._replace(pieces=1),

@@ -4,13 +4,17 @@ Shards are checked, and copied if they are not local.
 
 import os
 import shutil
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from precis.model import files
 from precis.model.errors import DataError, UsageError
+from precis.model.progress.stages import say
 from precis.model.records.dataset import DATASET_FILE, DatasetInfo, load_dataset
 from precis.model.tokenization.folder import TokenizerPair, load_tokenizers
+
+_ONE_LANGUAGE = 0.95  # of the articles
 
 
 class RecordSets(NamedTuple):
@@ -122,3 +126,16 @@ def check_shards(
             )
         paths.append(path)
     return paths
+
+
+def say_languages(languages: Sequence[str]) -> None:
+    """Says that the ROUGE of the validation is a mean over several languages, if not
+    nearly all articles have one language.
+    """
+    named = Counter(languages).most_common()
+    if named[0][1] < _ONE_LANGUAGE * len(languages):
+        listed = ", ".join(sorted(name for name, _ in named))
+        say(
+            f"the ROUGE of the validation is a mean over {len(named)} languages, whose "
+            f"scores are not comparable: {listed}"
+        )

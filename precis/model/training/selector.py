@@ -46,7 +46,7 @@ from precis.model.training.importance import (
     fit_rising,
     train_importance,
 )
-from precis.model.training.record_sets import check_shards
+from precis.model.training.record_sets import check_shards, say_languages
 from precis.model.training.state import Step, Training
 
 # The number of validation articles that are scored at the end of each epoch.
@@ -185,6 +185,7 @@ class SelectorTraining(Training):
                 f"{self.records}: a split has no article with a sentence to learn "
                 "from; prepare another corpus"
             )
+        say_languages([article.language for article in self.validated])
         if not any(article.labels.any() for article in self.articles):
             raise DataError(
                 f"{self.records}: no sentence of an article has a word of its "
