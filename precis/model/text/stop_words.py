@@ -61,21 +61,23 @@ TOKENISED_FRAGMENTS = frozenset(
 )
 
 
+@functools.cache
 def stop_words(language: str | None) -> frozenset[str]:
     """The stop words of a language, with their case folded; the English ones for None,
     and none for a language without a list.
     """
     if language in (None, "en"):
         return STOP_WORDS
-    return _lists().get(language, frozenset())
+    listed = words(_lists().get(language, ""))
+    return frozenset(word.casefold() for word in listed)
 
 
 @functools.cache
-def _lists() -> dict[str, frozenset[str]]:
-    """The stop words of languages other than English, read when first needed."""
+def _lists() -> dict[str, str]:
+    """The stop words of languages other than English, joined by white space."""
     path = Path(__file__).with_suffix(".toml")
     return {
-        language: frozenset(word.casefold() for word in words(listed))
+        language: listed
         for languages, listed in tomllib.loads(path.read_text("utf-8")).items()
         for language in languages.split()
     }

@@ -1,5 +1,8 @@
 """Tests of the words of every script."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -87,3 +90,18 @@ def test_pairs_of_characters_are_compared_by_as_many_words(monkeypatch):
     scores = np.array([3.0, 2.0, 1.0])
     chosen = select(sentences, scores, selection=SelectionConfig(), language="zh")
     assert chosen == [0, 1]
+
+
+def test_packages_for_other_languages_are_imported_where_a_text_needs_them():
+    code = """
+import sys
+from precis.model.extractive.terms import find_terms
+packages = ("icu4py", "Stemmer", "regex")
+find_terms([["The café’s bridge — closed."]])
+assert not {*packages} & sys.modules.keys()
+find_terms([["Die Brücke ist zu."]], languages=["de"])
+assert {*packages} & sys.modules.keys() == {"Stemmer"}
+find_terms([["大桥关闭一周。"]], languages=["zh"])
+assert {*packages} <= sys.modules.keys()
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
