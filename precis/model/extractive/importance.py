@@ -256,8 +256,14 @@ def ngram_features(
         return np.zeros((0, len(names)), np.float32)
     grams: Any = ngrams.grams
     if of_words is None:
+        # A word with vowel signs is not `isalpha` either, which is fast.
         rows = [
-            (word in stops, len(word), any(map(str.isdigit, word))) for word in grams
+            (
+                word in stops,
+                len(word),
+                not word.isalpha() and any(map(str.isdigit, word)),
+            )
+            for word in grams
         ]
     else:
         counts = [(a in stops) + (b in stops) for a, b in grams]

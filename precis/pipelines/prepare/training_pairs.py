@@ -18,7 +18,7 @@ from precis.model.extractive.alignment import align_lines
 from precis.model.inference.composition import is_cut
 from precis.model.keyphrases.references import reference_phrases
 from precis.model.records.dataset import SENTENCE_PAIRS
-from precis.model.rouge import reads, tokenize
+from precis.model.rouge import ROUGE_SCORE, reads, tokenize, variant_of
 from precis.model.text.article import Article
 from precis.model.text.normalization import normalise, one_line
 from precis.pipelines.prepare.options import PrepareOptions
@@ -47,8 +47,12 @@ def read_pairs(article: Article, options: PrepareOptions) -> list[TrainingPair] 
     highlights = normalise(article.document.highlights or "")
     if not highlights:
         return "without_highlights"
-    # Otherwise oracle labels would depend on numbers and foreign names.
-    if options.oracle_sentences and not reads(highlights, article.language):
+    # Otherwise oracle labels would depend on numbers and foreign names. Latin
+    # highlights can be read in every language, which takes longer to detect.
+    is_latin = variant_of(None, highlights) == ROUGE_SCORE
+    if options.oracle_sentences and not (
+        is_latin or reads(highlights, article.language)
+    ):
         return "without_readable_highlights"
     if options.target in SENTENCE_PAIRS:
         pairs = _sentence_pairs(article, highlights, options)
