@@ -29,7 +29,7 @@ from precis.model.text.boilerplate import is_page_sentence
 from precis.model.text.language import ENGLISH, is_english
 from precis.model.text.length_limit import NO_LENGTH_LIMIT, LengthLimit, Size, line_size
 from precis.model.text.sentence_confidence import sentence_confidence
-from precis.model.text.words import count_joined_words, words
+from precis.model.text.words import number_of_words
 
 # ROUGE-2 differs less between summaries than ROUGE-1 does.
 _PAIR_WEIGHT = 3.0
@@ -272,4 +272,4 @@ def _is_informative(sentence: str) -> bool:
 
 def _has_words(sentence: str) -> bool:
     """Whether a sentence is long enough not to be a heading or a fragment."""
-    return count_joined_words(" ".join(words(sentence))) >= _MIN_WORDS
+    return number_of_words(sentence) >= _MIN_WORDS

@@ -256,7 +256,7 @@ def ngram_features(
         return np.zeros((0, len(names)), np.float32)
     grams: Any = ngrams.grams
     if of_words is None:
-        # A word with vowel signs is not `isalpha` either, which is fast.
+        # `isalpha` is fast, but false for words with vowel signs too.
         rows = [
             (
                 word in stops,

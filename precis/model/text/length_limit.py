@@ -12,7 +12,7 @@ from typing import NamedTuple
 from precis.model.text.language import ENGLISH
 from precis.model.text.normalization import one_line
 from precis.model.text.sentences import split_sentences
-from precis.model.text.words import count_joined_words, words
+from precis.model.text.words import number_of_words
 
 _BULLET = re.compile(r"^[ \t]*[-*•–]\s+", re.MULTILINE)
 _NUMBER = re.compile(r"^[ \t]*\(?(\d{1,2})[.)]\s+", re.MULTILINE)
@@ -91,7 +91,7 @@ NO_LENGTH_LIMIT = LengthLimit()
 
 def count_words(text: str) -> int:
     """The number of words by `words` or between white space, whichever is more."""
-    return max(count_joined_words(" ".join(words(text))), len(text.split()))
+    return max(number_of_words(text), len(text.split()))
 
 
 def line_size(sentence: str) -> Size:

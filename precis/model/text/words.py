@@ -106,6 +106,11 @@ def count_joined_words(joined: str) -> int:
     return count
 
 
+def number_of_words(text: str) -> int:
+    """The number of words of a text, by `count_joined_words`."""
+    return count_joined_words(" ".join(words(text)))
+
+
 def drop_invisible(text: str) -> str:
     """Removes the invisible characters within words."""
     for character in _INVISIBLE:

@@ -34,7 +34,7 @@ from precis.model.text.language import ENGLISH
 from precis.model.text.length_limit import LengthLimit
 from precis.model.text.normalization import one_line
 from precis.model.text.sentences import Sentence
-from precis.model.text.words import count_joined_words, words
+from precis.model.text.words import number_of_words
 from precis.model.text.wrapping import shown_line
 from precis.pipelines.summarize.extractive_summaries import choose_sentences
 from precis.pipelines.summarize.summary_settings import SummarySettings
@@ -135,10 +135,7 @@ class SummaryRow:
         """
         limit, body = self.settings.fallback.min_source_words, self.article.body
         beginning = body[: limit * _WORD_CHARACTERS]
-        return all(
-            count_joined_words(" ".join(words(text))) < limit
-            for text in (beginning, body)
-        )
+        return number_of_words(beginning) < limit and number_of_words(body) < limit
 
     @property
     def sources(self) -> list[np.ndarray]:
