@@ -109,18 +109,36 @@ def kind_name(kind):
     return "list" if is_of_structs else f"list of {kind.value_type}"
 
 
-def documented_rows(fields, within=""):
-    """The rows that a page must have of the columns of a table."""
+def documented_rows(fields, within="", known=()):
+    """The rows that a page must have of the columns of a table.
+
+    Fields that equal some known ones, such as measures of another summary, share a row.
+    """
+    same = [f"`{field.name}`" for field in fields if is_known(field, known)]
+    if same:
+        yield f"| `{within}*` | | as in `extractive_quality`: {', '.join(same)} |"
     for field in fields:
         kind = kind_name(field.type) + (", nullable" if field.nullable else "")
         description = field.metadata[b"description"].decode()
-        yield f"| `{within}{field.name}` | {kind} | {description} |"
-        if pa.types.is_struct(field.type):
-            yield from documented_rows(field.type, f"{within}{field.name}.")
-        elif kind.startswith("list") and "of" not in kind:
-            yield from documented_rows(
-                field.type.value_type, f"{within}{field.name}[]."
-            )
+        if not is_known(field, known):
+            yield f"| `{within}{field.name}` | {kind} | {description} |"
+        inner, mark = field.type, "."
+        if pa.types.is_list(inner):
+            inner, mark = inner.value_type, "[]."
+        if pa.types.is_struct(inner):
+            path = f"{within}{field.name}{mark}"
+            yield from documented_rows(inner, path, known_before(fields, field))
+
+
+def is_known(field, known):
+    return any(field.equals(each, check_metadata=True) for each in known)
+
+
+def known_before(fields, field):
+    """The measures that the page explains before a column, as those of an extract."""
+    if "extractive_quality" not in fields.names or field.name == "extractive_quality":
+        return []
+    return list(fields.field("extractive_quality").type)
 
 
 def test_the_page_has_every_column_and_flag_and_no_others():
