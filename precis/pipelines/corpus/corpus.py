@@ -19,8 +19,10 @@ from precis.model.text.document import Document
 from precis.pipelines.corpus.dead_letters import UNCOUNTED
 from precis.pipelines.corpus.listing import (
     combined_version,
+    folder_pattern,
     groups_of,
     list_files,
+    refuse_tables,
     unreadable_tasks,
 )
 from precis.pipelines.corpus.opening import UNREADABLE
@@ -74,7 +76,11 @@ def _list_scheme(name: str, where: str, options: CorpusOptions) -> list[Task]:
     """The tasks of one of the run's corpora."""
     scheme = SCHEMES[name]
     if scheme.has_files:
-        listed = list_files(where)
+        pattern = folder_pattern(where)
+        listed = list_files(pattern, name if pattern != where else "")
+        where = pattern
+        if name == "parquet":
+            refuse_tables(where, listed)
         readable = [file for file in listed if not file.problem]
         lost = [
             file._replace(problem=UNREADABLE)

@@ -10,12 +10,21 @@
 
 If a pattern matches a local file under two names, it is read twice.
 
+Names that begin with `_` or `.` are not data, as in Spark and Hadoop, unless the
+pattern has this character there, or the name is like `_day=1`:
+
+    pattern            read                       not read
+    out/*              out/part-0.json            out/_SUCCESS, out/.part-0.json.crc
+    out/**/*.parquet   out/_day=1/a.parquet       out/_temporary/a.parquet
+    out/_old/*.json    out/_old/a.json            out/_old/_b.json
+
 Output folders are refused if the corpus reads from them, or would next time.
 """
 
 import concurrent.futures
 import errno
 import functools
+import glob
 import hashlib
 import os
 import posixpath
@@ -28,50 +37,67 @@ from fsspec.utils import glob_translate
 
 from precis.model import files
 from precis.model.errors import UsageError
+from precis.model.progress.stages import say
 from precis.pipelines.corpus import opening
 from precis.pipelines.corpus.opening import local_name, written_name
 from precis.pipelines.corpus.options import CorpusOptions, parse_addresses
-from precis.pipelines.corpus.schemes import SCHEMES
+from precis.pipelines.corpus.schemes import SCHEMES, scheme_of
 from precis.pipelines.corpus.task import UNREADABLE_SCHEME, CorpusFile, Fields, Task
 
 ItemT = TypeVar("ItemT")
 ANY_FOLDERS = "**"
 _WILDCARDS = re.compile(r"[*?[]")
+_NOT_HIDDEN = r"(?!\.|_[^=/]*(?:/|\Z))"
 # Reading and hashing release the interpreter lock.
 _HASHING_THREADS = 8
 _HASHED_AT_ONCE = 10_000  # files that wait for a thread, of possibly millions
 _UNREADABLE_FILES = 1000  # number of files per task
+_MOST_FOLDERS = 20  # that are searched for tables
+# What the folder of a table contains, its kind, and how to read it.
+_COPY = "write its rows to files of their own, as with Spark or DuckDB, and name those"
+_TABLES = {
+    "_delta_log": ("a Delta table", "read it with --corpus delta:{}"),
+    "metadata/*.metadata.json": ("an Iceberg table", _COPY),
+    ".hoodie": ("a Hudi table", _COPY),
+}
 _DANGLING = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
 
-def list_files(pattern: str) -> list[CorpusFile]:
+def list_files(pattern: str, scheme: str = "") -> list[CorpusFile]:
     """Lists the files that a glob matches, sorted by path.
 
     Links to files are files. Entries that are neither files nor folders, and unreadable
     files, are listed with a problem.
+
+    Args:
+      pattern: the glob.
+      scheme: if given, only files with the endings of this scheme are listed.
 
     Raises:
       UsageError: nothing matches.
     """
     fs, name = files.filesystem(pattern)
     if files.is_local(pattern):
-        source_files = _local_files(pattern)
+        source_files = _local_files(pattern, scheme)
     else:
         is_name = fs.isfile(name) and not _matches_itself(name)
-        infos = [fs.info(name)] if is_name else fs.glob(name, detail=True).values()
+        found = {name: fs.info(name)} if is_name else fs.glob(name, detail=True)
+        found = {path: info for path, info in found.items() if info["type"] == "file"}
+        names = found if is_name else filter(matcher(name), found)
         source_files = [
             CorpusFile(
-                fs.unstrip_protocol(info["name"]),
-                info["size"],
-                opening.object_version(info),
+                fs.unstrip_protocol(path),
+                found[path]["size"],
+                opening.object_version(found[path]),
             )
-            for info in infos
-            if info["type"] == "file"
+            for path in _of_scheme(names, scheme)
         ]
-    if not source_files and fs.isdir(name):
+    if not source_files and scheme:
+        folder = pattern.removesuffix(f"/{ANY_FOLDERS}")
         raise UsageError(
-            f"{pattern} is a folder; name the files in it, "
-            f"such as {pattern.rstrip('/')}/*"
+            f"no name in the folder {folder} ends in "
+            f"{' or '.join(SCHEMES[scheme].endings)}, compressed or not; name the "
+            f"files, such as {folder}/*"
         )
     if not source_files:
         state = "in the working directory"
@@ -81,9 +107,59 @@ def list_files(pattern: str) -> list[CorpusFile]:
                 f"the folder {root} exists" if exists else f"there is no folder {root}"
             )
         raise UsageError(
-            f"no file matches {pattern} ({state}); check the path and quote the pattern"
+            f"no file matches {pattern} ({state}); check the path, quote the pattern, "
+            "and write the first character of names that begin with _ or ."
         )
     return sorted(source_files)
+
+
+def folder_pattern(where: str) -> str:
+    """The glob of all files below a folder; a name of anything else stays."""
+    fs, name = files.filesystem(where)
+    if files.is_local(where):
+        name = absolute_path(where)
+        is_folder = os.path.isdir(name)
+    else:
+        is_folder = not fs.isfile(name) and fs.isdir(name)
+    if not is_folder or _matches_itself(name):
+        return where
+    return f"{glob.escape(where.rstrip('/'))}/{ANY_FOLDERS}"
+
+
+def _of_scheme(names: Iterable[str], scheme: str) -> list[str]:
+    """The names with an ending of a scheme; all names for the scheme ""."""
+    fitting: list[str] = []
+    others: list[str] = []
+    for name in names:
+        (fitting if scheme in ("", scheme_of(name)) else others).append(name)
+    if fitting and others:
+        say(
+            f"precis: note: {len(others):,} files in the folder are not read, because "
+            f"their names do not end in {' or '.join(SCHEMES[scheme].endings)}; first: "
+            f"{written_name(min(others))}"
+        )
+    return fitting
+
+
+def refuse_tables(pattern: str, source_files: Iterable[CorpusFile]) -> None:
+    """Refuses Parquet files of a table, which may hold rows that it no longer has.
+
+    Raises:
+      UsageError: the message names the table and how to read it.
+    """
+    is_local = files.is_local(pattern)
+    # table/day=1/a.parquet, and of Iceberg table/data/day=1/a.parquet
+    folders = {re.sub("/[^/]+=.*", "", posixpath.dirname(f.path)) for f in source_files}
+    folders |= {posixpath.dirname(each) for each in folders}
+    folders = {each for each in folders if files.is_local(each) == is_local}
+    for folder in (fixed_root(pattern) or ".", *sorted(folders)[:_MOST_FOLDERS]):
+        fs, name = files.filesystem(folder)
+        for mark, (kind, way_out) in _TABLES.items():
+            if fs.glob(f"{glob.escape(local_name(name))}/{mark}"):
+                raise UsageError(
+                    f"{folder} is {kind}, whose Parquet files may hold rows that were "
+                    f"deleted or replaced; {way_out.format(folder)}"
+                )
 
 
 def fixed_root(pattern: str) -> str:
@@ -112,8 +188,19 @@ def split_pattern(name: str) -> tuple[str, list[str]]:
 
 @functools.lru_cache
 def matcher(pattern: str) -> Callable[[str], re.Match[str] | None]:
-    """A function that matches names with a pattern."""
-    return re.compile(glob_translate(pattern)).match
+    """A function that matches names with a pattern; a wildcard at the beginning of a
+    name does not match `_` or `.` there.
+    """
+    parts = f"{pattern}/*" if pattern.endswith(ANY_FOLDERS) else pattern
+    regexes = (
+        f"(?:{_NOT_HIDDEN}[^/]+/)*"
+        if part == ANY_FOLDERS
+        else _NOT_HIDDEN * bool(_WILDCARDS.match(part))
+        + glob_translate(part)[:-2]
+        + "/"
+        for part in parts.split("/")
+    )
+    return re.compile("".join(regexes).removesuffix("/") + r"\Z").match
 
 
 def _matches_itself(name: str) -> bool:
@@ -126,7 +213,7 @@ def _matches_itself(name: str) -> bool:
         return False
 
 
-def _local_files(pattern: str) -> list[CorpusFile]:
+def _local_files(pattern: str, scheme: str) -> list[CorpusFile]:
     """Lists the local files that a pattern matches, with checksums or problems."""
     name = absolute_path(pattern)
     errors: list[OSError] = []
@@ -141,6 +228,7 @@ def _local_files(pattern: str) -> list[CorpusFile]:
             raise UsageError(
                 f"{pattern}: {error}; write **/ for folders of any depth"
             ) from error
+    found = _of_scheme(found, scheme)
     states = [
         CorpusFile(
             written_name(error.filename),
@@ -168,6 +256,7 @@ def _walk(root: str, parts: list[str], errors: list[OSError]) -> Iterator[str]:
     """
     is_match = matcher("/".join(parts))
     fixed = parts.index(ANY_FOLDERS) if ANY_FOLDERS in parts else len(parts)
+    names_hidden = any(part[0] in "_." for part in parts[fixed:])
     for folder, folders, names in os.walk(
         root, onerror=errors.append, followlinks=True
     ):
@@ -187,7 +276,10 @@ def _walk(root: str, parts: list[str], errors: list[OSError]) -> Iterator[str]:
             ]
         else:
             folders[:] = [
-                name for name in folders if not _leads_back(folder, name, root)
+                name
+                for name in folders
+                if names_hidden or matcher("*")(name)
+                if not _leads_back(folder, name, root)
             ]
 
 
@@ -298,7 +390,7 @@ def check_output_apart(
                 "outside the corpus"
             )
     for scheme, where in parse_addresses(options.corpus):
-        if SCHEMES[scheme].has_files and _reaches(where, place):
+        if SCHEMES[scheme].has_files and _reaches(folder_pattern(where), place):
             raise UsageError(
                 f"--output {output} is inside {options.corpus}, so the next run would "
                 "read what this run writes; name a folder outside the corpus"
@@ -328,4 +420,6 @@ def _reaches(pattern: str, place: str) -> bool:
     folders = [part for part in place[len(root) :].split("/") if part]
     fixed = parts.index(ANY_FOLDERS) if ANY_FOLDERS in parts else len(parts)
     pairs = zip(parts[:fixed], folders, strict=False)
-    return all(matcher(part)(folder) for part, folder in pairs)
+    below = [] if any(part[0] in "_." for part in parts[fixed:]) else folders[fixed:]
+    is_seen = fixed == len(parts) or all(map(matcher("*"), below))
+    return is_seen and all(matcher(part)(folder) for part, folder in pairs)

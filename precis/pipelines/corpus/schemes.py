@@ -44,7 +44,10 @@ class Scheme(NamedTuple):
 
 SCHEMES = {
     "jsonl": Scheme(
-        "jsonl", has_fields=True, seek_bytes=1 << 20, endings=(".jsonl", ".ndjson")
+        "jsonl",
+        has_fields=True,
+        seek_bytes=1 << 20,
+        endings=(".jsonl", ".ndjson", ".json"),
     ),
     "csv": Scheme(
         "csv_files", has_fields=True, seek_bytes=1 << 20, endings=(".csv", ".tsv")

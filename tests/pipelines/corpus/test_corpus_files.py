@@ -1,16 +1,22 @@
 """The files of a local corpus: links, odd names, and what is no file."""
 
 import contextlib
+import gzip
+import io
 import json
 import os
+import re
 import socket
 import tempfile
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from support.corpus_records import parted, read_corpus
 
+from precis.model import files
+from precis.model.errors import UsageError
 from precis.pipelines.corpus import opening
 from precis.pipelines.corpus.corpus import list_tasks
 from precis.pipelines.corpus.opening import local_name, written_name
@@ -77,6 +83,78 @@ def test_what_is_no_file_is_counted_by_name_and_never_opened(tmp_path):
     assert texts(f"jsonl:{tmp_path}/[!a]*.txt") == ({}, lost)
     with pytest.raises(OSError, match="not a regular file.*fifo.txt"):
         opening.open_source(str(tmp_path / "fifo.txt"))
+
+
+# What Spark, Delta, Hadoop and pyarrow put beside data; `_day=1` holds data.
+HIDDEN = ("_SUCCESS", ".a.jsonl.crc", "_temporary/0/b.jsonl", "_log/c.jsonl", ".d/e.gz")
+DATA = ("a.jsonl", "deep/_day=1/b.ndjson.gz", "deep/c_.json", "_day=1/d.JSONL")
+
+
+@pytest.mark.parametrize("root", ["{}", "memory://{}"])
+def test_names_that_begin_with_an_underscore_or_a_dot_are_named(tmp_path, root, capsys):
+    line = b'{"article": "Text."}\n'
+    root = root.format(tmp_path)
+    for name in (*HIDDEN, *DATA, "notes.md"):
+        content = gzip.compress(line) if name.endswith(".gz") else line
+        files.write_bytes(f"{root}/{name}", content)
+    all_data = {*DATA, "notes.md"}
+    for pattern, names in {
+        "": {*DATA},
+        "/": {*DATA},
+        "/**": all_data,
+        "/**/*": all_data,
+        "/*": {"a.jsonl", "notes.md"},
+        "/*/*": {"_day=1/d.JSONL", "deep/c_.json"},
+        "/deep": {*DATA[1:3]},
+        "/_SUCCESS": {"_SUCCESS"},
+        "/_*": {"_SUCCESS"},
+        "/.*": {".a.jsonl.crc"},
+        "/_log/*": {"_log/c.jsonl"},
+        "/_log": {"_log/c.jsonl"},
+        "/**/_t*/**/*.jsonl": {"_temporary/0/b.jsonl"},
+        "/**/.?/*": {".d/e.gz"},
+    }.items():
+        tasks, records = read_corpus(f"jsonl:{root}{pattern}")
+        paths = {each.source_file.removeprefix(f"{root}/") for each in records}
+        assert paths == names, pattern
+        note = "note: 1 files in the folder are not read, because .* first: .*/notes.md"
+        assert bool(re.search(note, capsys.readouterr().err)) == (len(pattern) < 2)
+    with pytest.raises(UsageError, match="write the first character of names"):
+        read_corpus(f"jsonl:{root}/_temporary/*")
+
+
+def test_a_folder_of_texts_gives_paths_as_ids(tmp_path):
+    (tmp_path / "news[1]").mkdir()
+    (tmp_path / "news[1]" / "a.txt").write_text("text")
+    (tmp_path / "news[1]" / "b.md").write_text("text")
+    assert texts(f"text:{tmp_path}/news[1]") == ({"news[1]/a.txt": "text"}, [])
+    (tmp_path / "news[1]").rename(tmp_path / "news")
+    assert texts(f"text:{tmp_path}/news") == ({"a.txt": "text"}, [])
+
+
+@pytest.mark.parametrize(
+    ("mark", "words"),
+    [
+        ("_delta_log/0.json", "a Delta table, .*; read it with --corpus delta:{}"),
+        ("metadata/v1.metadata.json", "an Iceberg table, .*; write its rows"),
+        (".hoodie/hoodie.properties", "a Hudi table, .*; write its rows"),
+    ],
+)
+@pytest.mark.parametrize("root", ["{}", "memory://{}"])
+def test_the_files_of_a_table_are_no_corpus(tmp_path, mark, words, root):
+    table = f"{root.format(tmp_path)}/table"
+    files.write_bytes(f"{table}/{mark}", b"")
+    buffer = io.BytesIO()
+    pq.write_table(pa.table({"article": ["A."]}), buffer)
+    for name in ("a.parquet", "_day=1/b.parquet", "data/_day=1/c.parquet"):
+        files.write_bytes(f"{table}/{name}", buffer.getvalue())
+    for pattern in ("", "/*.parquet", "/**/*.parquet", "/../*/*.parquet"):
+        pattern = pattern.replace("/../*", "*")
+        with pytest.raises(UsageError, match=f"{table} is {words.format(table)}"):
+            read_corpus(f"parquet:{table}{pattern}")
+    if "metadata" in mark:
+        with pytest.raises(UsageError, match=f"{table} is {words}"):
+            read_corpus(f"parquet:{table}/data/*/c.parquet")
 
 
 @pytest.fixture

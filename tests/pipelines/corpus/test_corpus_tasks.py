@@ -50,7 +50,7 @@ def test_options_are_refused_before_any_file_is_opened(corpus, flags, message):
     [
         ("{}/*.x", r"no file matches {}/\*.x \(the folder {} exists\)"),
         ("{}/none/*", r"no file matches .* \(there is no folder {}/none\)"),
-        ("{}", r"is a folder; name the files in it, such as .*/\*$"),
+        ("{}", r"no name in the folder {} ends in .*; name the files, such as {}/\*$"),
         ("none-*.x", r"no file matches none-\*.x \(in the working directory\)"),
     ],
 )
