@@ -17,6 +17,7 @@ from precis.model.errors import DataError, UsageError
 from precis.model.progress.stages import stage
 from precis.model.text.document import Document
 from precis.pipelines.corpus.dead_letters import UNCOUNTED
+from precis.pipelines.corpus.formats import OTHER_FORMAT, unread_kind
 from precis.pipelines.corpus.listing import (
     combined_version,
     folder_pattern,
@@ -79,6 +80,14 @@ def _list_scheme(name: str, where: str, options: CorpusOptions) -> list[Task]:
         pattern = folder_pattern(where)
         listed = list_files(pattern, name if pattern != where else "")
         where = pattern
+        listed = [
+            file._replace(problem=OTHER_FORMAT, detail=f"the file is {kind}")
+            if not file.problem and (kind := unread_kind(file.path))
+            else file
+            for file in listed
+        ]
+        if all(file.problem == OTHER_FORMAT for file in listed):
+            raise UsageError(f"{listed[0].path}: {listed[0].detail}")
         if name == "parquet":
             refuse_tables(where, listed)
         readable = [file for file in listed if not file.problem]

@@ -4,7 +4,12 @@ import codecs
 import contextlib
 import re
 
-from precis.pipelines.corpus.compression import BrokenFile, codec_of, decompressed
+from precis.pipelines.corpus.compression import (
+    CODECS,
+    BrokenFile,
+    codec_of,
+    decompressed,
+)
 from precis.pipelines.corpus.opening import open_source
 
 # The reason for a file with no records of its corpus.
@@ -26,6 +31,7 @@ _FORMATS = (
     (rb"BZh[1-9]1AY&SY", "compressed by bzip2; `bzip2 -dc FILE{pipe}` reads it"),
     (rb"\xfd7zXZ\0", "compressed by xz; `xz -dc FILE{pipe}` reads it"),
     (rb"\x28\xb5\x2f\xfd", "compressed by zstd; `zstd -dc FILE{pipe}` reads it"),
+    (rb"\x04\x22\x4d\x18", "compressed by lz4; `lz4 -dc FILE{pipe}` reads it"),
     (rb"PK\x03\x04", "a zip file, such as .docx; unpack it or save it as plain text"),
     (rb"PAR1", "Parquet; --corpus parquet:FILE reads its rows"),
     (rb"\{\\rtf", "rich text; save it as plain text"),
@@ -62,13 +68,52 @@ def other_format(
     return ""
 
 
+# What names say about files of which nothing is read.
+_UNPACK = "an archive; unpack it and name the files in it"
+_RECOMPRESS = "compressed by {}, which is not read; compress it with gzip or zstd"
+_ENDINGS = {
+    **dict.fromkeys((".tar", ".tgz", ".zip", ".7z", ".rar"), _UNPACK),
+    **dict.fromkeys((".snappy", ".sz"), _RECOMPRESS.format("snappy")),
+    **dict.fromkeys((".br", ".lzo", ".deflate"), _RECOMPRESS.format("another program")),
+}
+
+
+def unread_kind(path: str) -> str:
+    """Describes an archive, or a compression that is not read, by its name; "" for
+    other files.
+    """
+    name = path.lower()
+    name = name.removesuffix(next(filter(name.endswith, CODECS), ""))
+    return next((_ENDINGS[end] for end in _ENDINGS if name.endswith(end)), "")
+
+
+def _misnamed(path: str, head: bytes) -> str:
+    """Describes a file whose name does not say how it is compressed; "" for others."""
+    codec, content = codec_of(path), other_format(head, path)
+    held = next((end for end in CODECS if f"by {CODECS[end]};" in content), "")
+    plain = path[: path.rfind(".")] if codec else path
+    if held and CODECS[held] != codec:
+        return f"compressed by {CODECS[held]}; rename it to {plain}{held}"
+    with contextlib.suppress(UnicodeDecodeError):
+        text = codecs.getincrementaldecoder("utf-8")().decode(head)
+        if codec and not re.search("[\0-\x08]", text):
+            return content or f"not compressed; rename it to {plain}"
+    return ""
+
+
 def describe_format(path: str, encoding: str = "") -> str:
     """Calls `other_format` for a file of records, decompressed; "" if it is in the
     given encoding.
+
+    Args:
+      path: the path of the file.
+      encoding: the encoding of text, which may be compressed; "" for other files.
     """
     codec = codec_of(path)
     with open_source(path) as file, contextlib.suppress(BrokenFile, StopIteration):
         head = file.read(_HEAD_BYTES)
+        if encoding and (misnamed := _misnamed(path, head)):
+            return misnamed
         if codec:
             head = next(decompressed(file, path, 0, ""))
     other = other_format(head, path, is_json=True)

@@ -8,10 +8,12 @@ import random
 
 import pyarrow as pa
 import pytest
+from backports.zstd import CompressionParameter, ZstdCompressor, get_frame_info
 from support.corpus_records import read_corpus
 
 from precis.model.errors import UsageError
 from precis.pipelines.corpus import compression
+from precis.pipelines.corpus.compression import CODECS
 from precis.pipelines.corpus.lines import read_lines
 
 CHANCE = random.Random(3)
@@ -23,14 +25,20 @@ RECORDS = b"".join(
 )
 
 
-def zstd(content):
+def by_arrow(content, codec):
     buffer = pa.BufferOutputStream()
-    with pa.CompressedOutputStream(buffer, "zstd") as stream:
+    with pa.CompressedOutputStream(buffer, codec) as stream:
         stream.write(content)
     return buffer.getvalue().to_pybytes()
 
 
-COMPRESS = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress, "zst": zstd}
+COMPRESS = {
+    "gz": gzip.compress,
+    "bz2": bz2.compress,
+    "xz": lzma.compress,
+    "zst": lambda content: by_arrow(content, "zstd"),
+    "lz4": lambda content: by_arrow(content, "lz4"),
+}
 
 
 @pytest.fixture(autouse=True)
@@ -97,10 +105,12 @@ def test_files_of_each_compression_are_read(tmp_path, end, zeros):
     # Arrow writes zstd without a checksum, so that only a cut is seen. What is read of
     # gzip is in test_corpus_jsonl.py.
     [
-        *itertools.product(["bz2", "xz", "zst"], ["cut", "header", "begun", "more"]),
+        *itertools.product(
+            ["bz2", "xz", "zst", "lz4"], ["cut", "header", "begun", "more"]
+        ),
         *itertools.product(["bz2", "xz"], ["flipped"]),
-        *itertools.product(["gz", "bz2", "xz"], ["zeros"]),
-        ("xz", "odd zeros"),
+        *itertools.product(COMPRESS, ["zeros"]),
+        *itertools.product(["xz", "zst", "lz4"], ["odd zeros"]),
     ],
 )
 def test_no_record_of_a_damaged_file_is_read(tmp_path, end, damage):
@@ -116,9 +126,68 @@ def test_no_record_of_a_damaged_file_is_read(tmp_path, end, damage):
         content = content + ends[damage] if damage in ends else bytearray(999)
     (tmp_path / f"a.jsonl.{end}").write_bytes(content)
     (lost,) = read_corpus(f"jsonl:{tmp_path}/*", task_bytes=9_000)[1]
-    codec = compression.CODECS[f".{end}"]
+    codec = CODECS[f".{end}"]
     assert lost.reason == f"broken_{codec}"
     assert lost.detail.startswith(f"the {codec} data are damaged, so the rest is lost")
+
+
+def test_zstd_with_a_window_of_two_gigabytes_is_read(tmp_path):
+    """As of `zstd --long=31`; between the frames are bytes to skip, as of pzstd."""
+    options = {CompressionParameter.window_log: 31}
+    compressor = ZstdCompressor(options=options)
+    frame = compressor.compress(RECORDS) + compressor.flush()
+    assert get_frame_info(frame).decompressed_size is None  # so the window is read
+    skipped = b"\x50\x2a\x4d\x18\x04\0\0\0skip"
+    (tmp_path / "a.jsonl.ZST").write_bytes(skipped + frame + skipped + frame)
+    records = read_corpus(f"jsonl:{tmp_path}/*")[1]
+    assert [each.document_id for each in records] == 2 * [str(n) for n in range(400)]
+    with pytest.raises(OSError, match="Frame requires too much memory"):
+        pa.input_stream(pa.py_buffer(frame), compression="zstd").read(1)
+
+
+@pytest.mark.parametrize("scheme", ["jsonl", "csv"])
+def test_a_name_that_does_not_fit_the_compression_is_named(tmp_path, scheme):
+    content = RECORDS if scheme == "jsonl" else b"id,article\n1,Caf\xc3\xa9.\n"
+    for end, held in [(f".{end}", held) for held in COMPRESS for end in COMPRESS]:
+        if end[1:] != held:
+            path = tmp_path / f"a.{scheme}{end}"
+            path.write_bytes(COMPRESS[held](content))
+            words = (
+                f"compressed by {CODECS['.' + held]}; rename it to .*a.{scheme}.{held}"
+            )
+            with pytest.raises(UsageError, match=words):
+                read_corpus(f"{scheme}:{path}")
+            path.write_bytes(content)
+            words = f"it is not compressed; rename it to .*/a.{scheme}\\b(?!.gz)"
+            with pytest.raises(UsageError, match=words):
+                read_corpus(f"{scheme}:{path}")
+    path.write_bytes(b"version https://git-lfs.github.com/spec/v1\noid sha256:a\n")
+    with pytest.raises(UsageError, match="it is a Git LFS pointer"):
+        read_corpus(f"{scheme}:{path}")
+    (tmp_path / f"0.{scheme}").write_bytes(content)
+    path.write_bytes(content)
+    *_, lost = read_corpus(f"{scheme}:{tmp_path}/*.{scheme}*")[1]
+    assert (lost.source_file, lost.reason) == (str(path), "other_format")
+    (tmp_path / scheme).write_bytes(gzip.compress(content))
+    with pytest.raises(UsageError, match=f"by gzip; rename it to .*/{scheme}.gz"):
+        read_corpus(f"{scheme}:{tmp_path}/{scheme}")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        *((f"a.{end}", "an archive; unpack it") for end in ("tar.gz", "TGZ", "7z")),
+        ("a.jsonl.snappy", "compressed by snappy, .*; compress it with gzip or zstd"),
+        ("a.jsonl.br", "compressed by another program, which is not read"),
+    ],
+)
+def test_what_is_not_read_is_known_by_its_name(tmp_path, name, words):
+    (tmp_path / name).write_bytes(b"x")
+    with pytest.raises(UsageError, match=f"{name}: the file is {words}"):
+        read_corpus(f"jsonl:{tmp_path}/*")
+    (tmp_path / "b.jsonl").write_bytes(RECORDS)
+    *documents, lost = read_corpus(f"jsonl:{tmp_path}/*")[1]
+    assert len(documents) == 400 and lost.reason == "other_format"
 
 
 @pytest.mark.parametrize("end", ["jsonl", "csv", "txt"])

@@ -182,8 +182,8 @@ KINDS = {
     "utf-16": ("\n".join(ROWS).encode("utf-16"), "is UTF-16; --encoding utf-16 reads"),
     "utf-16-le": ("\n".join(ROWS).encode("utf-16-le"), "`iconv -f utf-16le "),
     "utf-16-be": ("\n".join(ROWS).encode("utf-16-be"), "`iconv -f utf-16be "),
-    "bz2": (bz2.compress("\n".join(ROWS).encode()), "by bzip2; `bzip2 -dc"),
-    "xz": (lzma.compress("\n".join(ROWS).encode()), "by xz; `xz -dc"),
+    "bz2": (bz2.compress("\n".join(ROWS).encode()), "compressed by bzip2; "),
+    "xz": (lzma.compress("\n".join(ROWS).encode()), "compressed by xz; "),
 }
 
 
