@@ -353,9 +353,10 @@ def prepare(
 
     Args:
       beam_args: the flags for Beam itself.
-      corpus: the corpus: jsonl:GLOB, csv:GLOB, parquet:GLOB, text:GLOB (one document a
-          file), tfds:NAME[:SPLIT] (TensorFlow Datasets), sample:[COUNT] (built in); a
-          GLOB may be local, gs:// or s3://; several corpora are separated by commas.
+      corpus: the corpus: jsonl:GLOB, csv:GLOB, parquet:GLOB, delta:DIR[@VERSION] (Delta
+          Lake), text:GLOB (one document a file), tfds:NAME[:SPLIT] (TensorFlow
+          Datasets), sample:[COUNT] (built in); a GLOB may be local, gs:// or s3://;
+          several corpora are separated by commas.
       article_field: field of the article.
       highlights_field: field of the reference summary (default: highlights, if there is
           one).
@@ -505,9 +506,10 @@ def summarize(
 
     Args:
       beam_args: the flags for Beam itself.
-      corpus: the corpus: jsonl:GLOB, csv:GLOB, parquet:GLOB, text:GLOB (one document a
-          file), tfds:NAME[:SPLIT] (TensorFlow Datasets), sample:[COUNT] (built in); a
-          GLOB may be local, gs:// or s3://; several corpora are separated by commas.
+      corpus: the corpus: jsonl:GLOB, csv:GLOB, parquet:GLOB, delta:DIR[@VERSION] (Delta
+          Lake), text:GLOB (one document a file), tfds:NAME[:SPLIT] (TensorFlow
+          Datasets), sample:[COUNT] (built in); a GLOB may be local, gs:// or s3://;
+          several corpora are separated by commas.
       article_field: field of the article.
       highlights_field: field of the reference summary (default: highlights, if there is
           one).
@@ -907,9 +909,10 @@ def train_summarizer(
     bundle; resumes an interrupted run with the same flags.
 
     Args:
-      corpus: the corpus: jsonl:GLOB, csv:GLOB, parquet:GLOB, text:GLOB (one document a
-          file), tfds:NAME[:SPLIT] (TensorFlow Datasets), sample:[COUNT] (built in); a
-          GLOB may be local, gs:// or s3://; several corpora are separated by commas.
+      corpus: the corpus: jsonl:GLOB, csv:GLOB, parquet:GLOB, delta:DIR[@VERSION] (Delta
+          Lake), text:GLOB (one document a file), tfds:NAME[:SPLIT] (TensorFlow
+          Datasets), sample:[COUNT] (built in); a GLOB may be local, gs:// or s3://;
+          several corpora are separated by commas.
       article_field: field of the article.
       highlights_field: field of the reference summary (default: highlights, if there is
           one).

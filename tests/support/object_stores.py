@@ -26,6 +26,7 @@ ODD_NAMES = ("a b.txt", "c#12.txt", "d?generation=3.txt", "e%20f.txt", "g::h.txt
 CORPORA = (
     *("jsonl:jsonl/*.jsonl", "jsonl:jsonl/*", "csv:table/news.csv"),
     *("parquet:table/*.parquet", "text:text/*.txt", "text:text/**/*.txt"),
+    *("jsonl:jsonl", "text:text/"),
 )
 
 

@@ -76,7 +76,7 @@ def list_tasks(options: CorpusOptions) -> list[Task]:
 def _list_scheme(name: str, where: str, options: CorpusOptions) -> list[Task]:
     """The tasks of one of the run's corpora."""
     scheme = SCHEMES[name]
-    if scheme.has_files:
+    if scheme.has_files and not scheme.is_table:
         pattern = folder_pattern(where)
         listed = list_files(pattern, name if pattern != where else "")
         where = pattern

@@ -113,6 +113,12 @@ def list_files(pattern: str, scheme: str = "") -> list[CorpusFile]:
     return sorted(source_files)
 
 
+def named_files(paths: Sequence[str]) -> list[CorpusFile]:
+    """The files of some paths, sorted, with checksums or problems."""
+    with concurrent.futures.ThreadPoolExecutor(_HASHING_THREADS) as pool:
+        return sorted(pool.map(_read_state, paths))
+
+
 def folder_pattern(where: str) -> str:
     """The glob of all files below a folder; a name of anything else stays."""
     fs, name = files.filesystem(where)
@@ -297,9 +303,10 @@ def _leads_back(folder: str, name: str, root: str) -> bool:
 
 def _read_state(name: str) -> CorpusFile:
     """A file with its checksum or its problem."""
-    path = written_name(name)
+    is_local = files.is_local(name)
+    path = written_name(name) if is_local else name
     try:
-        return opening.read_state(path)
+        return opening.read_state(path) if is_local else _read_info(path)
     except PermissionError as error:
         problem, detail = "permission_denied", f"{error.strerror}"
     except OSError as error:
@@ -310,6 +317,13 @@ def _read_state(name: str) -> CorpusFile:
         elif error.errno == errno.EINVAL:
             problem = "not_a_file"
     return CorpusFile(path, 0, "", problem=problem, detail=detail)
+
+
+def _read_info(path: str) -> CorpusFile:
+    """An object of a store."""
+    fs, name = files.filesystem(path)
+    info = fs.info(name)
+    return CorpusFile(path, info["size"], opening.object_version(info))
 
 
 def range_task(

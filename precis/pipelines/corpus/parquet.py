@@ -42,10 +42,18 @@ _KINDS = {
 
 
 def list_tasks(
-    corpus_files: Sequence[CorpusFile], options: CorpusOptions
+    corpus_files: Sequence[CorpusFile],
+    options: CorpusOptions,
+    schema: pa.Schema | None = None,
 ) -> list[Task]:
     """Groups row groups into tasks of about `task_bytes`, uncompressed; files with an
     unreadable footer get tasks too.
+
+    Args:
+      corpus_files: the files.
+      options: how to read them.
+      schema: the fields of all files, if some need not have all; default: those of
+          each file and of its folders.
 
     Raises:
       UsageError: no file is Parquet, or a file lacks a field that is needed.
@@ -65,7 +73,8 @@ def list_tasks(
                 detail = f"it is {other}"
             unreadable.append(file._replace(problem=UNREADABLE, detail=detail))
             continue
-        tasks += _group_tasks(file, metadata, _fields(file, metadata, options), options)
+        fields = _fields(file, metadata, options, schema)
+        tasks += _group_tasks(file, metadata, fields, options)
     if unreadable and len(unreadable) == len(corpus_files):
         file = unreadable[0]
         raise UsageError(
@@ -76,7 +85,10 @@ def list_tasks(
 
 
 def _fields(
-    file: CorpusFile, metadata: pq.FileMetaData, options: CorpusOptions
+    file: CorpusFile,
+    metadata: pq.FileMetaData,
+    options: CorpusOptions,
+    known: pa.Schema | None,
 ) -> Fields:
     """The fields to read from a file, with the types of kept fields.
 
@@ -85,8 +97,9 @@ def _fields(
     """
     schema = metadata.schema.to_arrow_schema()
     records.check_repeated(schema.names, options.fields, file.path)
-    types = _field_types(schema)
-    types |= dict.fromkeys(records.folder_values(file.path), pa.string())
+    types = _field_types(known or schema)
+    if not known:
+        types |= dict.fromkeys(records.folder_values(file.path), pa.string())
     records.check_record_fields(types, options.required_fields, file.path)
     return options.typed_fields(lambda name: _kind_of(types[name]))
 

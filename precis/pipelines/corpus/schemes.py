@@ -18,8 +18,10 @@ class Scheme(NamedTuple):
           into tasks, its `read(task, options)` yields the records of a task.
       where: the help's text after the colon, in `[...]` if it is optional, and the
           help's description of the format.
-      has_files: whether a file pattern follows the colon; then the `place` of
+      has_files: whether a path or pattern follows the colon; then the `place` of
           `list_tasks` is the list of files, otherwise the text after the colon.
+      is_table: whether the path is the folder of a table, which itself knows its
+          files; then `place` is the text, too.
       has_fields: whether records have fields, which flags name.
       has_splits: whether the corpus itself names splits.
       holds_one_document: whether each file is one document.
@@ -31,6 +33,7 @@ class Scheme(NamedTuple):
     module: str
     where: str = "GLOB"
     has_files: bool = True
+    is_table: bool = False
     has_fields: bool = False
     has_splits: bool = False
     holds_one_document: bool = False
@@ -53,6 +56,13 @@ SCHEMES = {
         "csv_files", has_fields=True, seek_bytes=1 << 20, endings=(".csv", ".tsv")
     ),
     "parquet": Scheme("parquet", has_fields=True, seek_bytes=1, endings=(".parquet",)),
+    "delta": Scheme(
+        "delta_tables",
+        "DIR[@VERSION] (Delta Lake)",
+        is_table=True,
+        has_fields=True,
+        seek_bytes=1,
+    ),
     "text": Scheme(
         "text_files",
         "GLOB (one document a file)",

@@ -19,7 +19,7 @@ SPLITS = "has the splits train, validation, test, not 'dev'"
 @pytest.mark.parametrize(
     ("corpus", "flags", "message"),
     [
-        ("xml:a", {}, "unknown corpus 'xml:a'; .*jsonl, csv, parquet, text, tf.*ple$"),
+        ("xml:a", {}, "unknown corpus 'xml:a'; .*jsonl, csv, parquet, del.*ple$"),
         ("news.jsonl", {}, r"did you mean 'jsonl:news.jsonl'\? write SCHEME:WHERE"),
         ("gs://bucket/a", {}, "unknown corpus 'gs://bucket/a'"),
         ("jsonl:", {}, "'jsonl:' does not say where"),
