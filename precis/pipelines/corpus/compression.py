@@ -80,8 +80,13 @@ class _State(NamedTuple):
 
 def codec_of(path: str) -> str:
     """The compression of a file by its name; "" for a plain file."""
-    path = path.lower()
-    return next((CODECS[end] for end in CODECS if path.endswith(end)), "")
+    return CODECS.get(codec_ending(path).lower(), "")
+
+
+def codec_ending(path: str) -> str:
+    """The extension of a compressed file, as it is written; "" for a plain file."""
+    end = path[path.rfind(".") :] if "." in path else ""
+    return end if end.lower() in CODECS else ""
 
 
 def is_damage(error: Exception) -> bool:

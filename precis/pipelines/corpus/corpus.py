@@ -14,8 +14,9 @@ from collections.abc import Iterator, Sequence
 from itertools import chain, groupby
 
 from precis.model.errors import DataError, UsageError
-from precis.model.progress.stages import stage
+from precis.model.progress.stages import say, stage
 from precis.model.text.document import Document
+from precis.pipelines.corpus.compression import codec_ending
 from precis.pipelines.corpus.dead_letters import UNCOUNTED
 from precis.pipelines.corpus.formats import OTHER_FORMAT, unread_kind
 from precis.pipelines.corpus.listing import (
@@ -29,7 +30,12 @@ from precis.pipelines.corpus.listing import (
 from precis.pipelines.corpus.opening import UNREADABLE
 from precis.pipelines.corpus.options import CorpusOptions, parse_addresses
 from precis.pipelines.corpus.schemes import SCHEMES
-from precis.pipelines.corpus.task import UNREADABLE_SCHEME, FileError, Task
+from precis.pipelines.corpus.task import (
+    UNREADABLE_SCHEME,
+    CorpusFile,
+    FileError,
+    Task,
+)
 from precis.pipelines.corpus.task_reader import TaskReader, read_records
 
 # Each task leaves files and a receipt, and the process that starts a job holds all
@@ -88,6 +94,7 @@ def _list_scheme(name: str, where: str, options: CorpusOptions) -> list[Task]:
         ]
         if all(file.problem == OTHER_FORMAT for file in listed):
             raise UsageError(f"{listed[0].path}: {listed[0].detail}")
+        _note_copies(listed)
         if name == "parquet":
             refuse_tables(where, listed)
         readable = [file for file in listed if not file.problem]
@@ -102,6 +109,22 @@ def _list_scheme(name: str, where: str, options: CorpusOptions) -> list[Task]:
     else:
         tasks = scheme.load().list_tasks(where, options)
     return [task._replace(scheme=task.scheme or name, where=where) for task in tasks]
+
+
+def _note_copies(source_files: Sequence[CorpusFile]) -> None:
+    """Says which files are probably the same, once plain and once compressed."""
+    paths = [file.path for file in source_files]
+    compressed = {
+        path.removesuffix(end): path for path in paths if (end := codec_ending(path))
+    }
+    for path in paths if compressed else ():
+        other = compressed.get(path.removesuffix(codec_ending(path)), path)
+        if other != path:
+            say(
+                f"precis: note: {path} and {other} are both read, but by their names "
+                "they hold the same documents"
+            )
+            return
 
 
 def pack_tasks(tasks: Sequence[Task], *, most: int = MOST_TASKS) -> list[Task]:

@@ -114,6 +114,7 @@ def list_tasks(
     fields = options.fields._replace(kept=tuple(kept))
     tasks: list[Task] = []
     lost = []
+    forms: dict[tuple[str, ...], str] = {}
     for file in corpus_files:
         try:
             dialect = _dialect_of(file, options)
@@ -127,11 +128,14 @@ def list_tasks(
             detail = str(error).removeprefix(f"{file.path} ").partition(", it has ")[0]
             lost.append(file._replace(problem=OTHER_FORMAT, detail=detail))
             continue
+        kinds = dict.fromkeys([*names, *records.folder_values(file.path)], "text")
+        forms.setdefault(records.main_kinds(kinds, options.fields), file.path)
         starts = _row_starts(file, dialect, options)
         for start, stop in itertools.pairwise([*starts, -1]):
             size = (file.size_bytes if stop == -1 else stop) - start
             task = listing.range_task(file, start, stop, size, fields)
             tasks.append(task._replace(dialect=dialect))
+    records.note_mixed_files(forms, options.fields)
     return [*tasks, *listing.unreadable_tasks(lost)]
 
 

@@ -7,6 +7,7 @@ import re
 from precis.pipelines.corpus.compression import (
     CODECS,
     BrokenFile,
+    codec_ending,
     codec_of,
     decompressed,
 )
@@ -82,8 +83,7 @@ def unread_kind(path: str) -> str:
     """Describes an archive, or a compression that is not read, by its name; "" for
     other files.
     """
-    name = path.lower()
-    name = name.removesuffix(next(filter(name.endswith, CODECS), ""))
+    name = path.removesuffix(codec_ending(path)).lower()
     return next((_ENDINGS[end] for end in _ENDINGS if name.endswith(end)), "")
 
 
@@ -91,7 +91,7 @@ def _misnamed(path: str, head: bytes) -> str:
     """Describes a file whose name does not say how it is compressed; "" for others."""
     codec, content = codec_of(path), other_format(head, path)
     held = next((end for end in CODECS if f"by {CODECS[end]};" in content), "")
-    plain = path[: path.rfind(".")] if codec else path
+    plain = path.removesuffix(codec_ending(path))
     if held and CODECS[held] != codec:
         return f"compressed by {CODECS[held]}; rename it to {plain}{held}"
     with contextlib.suppress(UnicodeDecodeError):

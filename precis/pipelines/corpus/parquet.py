@@ -60,6 +60,7 @@ def list_tasks(
     """
     tasks: list[Task] = []
     unreadable = []
+    forms: dict[tuple[str, ...], str] = {}
     for file in corpus_files:
         try:
             with open_source(file.path) as opened:
@@ -73,7 +74,10 @@ def list_tasks(
                 detail = f"it is {other}"
             unreadable.append(file._replace(problem=UNREADABLE, detail=detail))
             continue
-        fields = _fields(file, metadata, options, schema)
+        types = _types(file, metadata, options, schema)
+        kinds = {name: _kind_of(types[name]) for name in types}
+        forms.setdefault(records.main_kinds(kinds, options.fields), file.path)
+        fields = options.typed_fields(kinds.__getitem__)
         tasks += _group_tasks(file, metadata, fields, options)
     if unreadable and len(unreadable) == len(corpus_files):
         file = unreadable[0]
@@ -81,16 +85,17 @@ def list_tasks(
             f"{file.path} cannot be read as Parquet ({file.detail}); "
             "name Parquet files that are complete and not encrypted"
         )
+    records.note_mixed_files(forms, options.fields)
     return [*tasks, *listing.unreadable_tasks(unreadable)]
 
 
-def _fields(
+def _types(
     file: CorpusFile,
     metadata: pq.FileMetaData,
     options: CorpusOptions,
     known: pa.Schema | None,
-) -> Fields:
-    """The fields to read from a file, with the types of kept fields.
+) -> dict[str, pa.DataType]:
+    """The types of the fields of a file, by name.
 
     Raises:
       UsageError: a needed field is missing or occurs twice.
@@ -101,7 +106,7 @@ def _fields(
     if not known:
         types |= dict.fromkeys(records.folder_values(file.path), pa.string())
     records.check_record_fields(types, options.required_fields, file.path)
-    return options.typed_fields(lambda name: _kind_of(types[name]))
+    return types
 
 
 def _field_types(fields: pa.Schema | pa.StructType) -> dict[str, pa.DataType]:

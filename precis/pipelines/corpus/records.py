@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 from precis.model.config import suggestion
 from precis.model.errors import UsageError
+from precis.model.progress.stages import say
 from precis.model.text.document import Document
 from precis.pipelines.corpus.kept_fields import field_value, kept_values
 from precis.pipelines.corpus.task import (
@@ -85,6 +86,30 @@ def check_repeated(present: Sequence[str], fields: Fields, path: str) -> None:
             raise UsageError(
                 f"{path} has {present.count(name)} columns named {name!r}, but only "
                 "one can be read; give each column its own name"
+            )
+
+
+def main_kinds(kinds: Mapping[str, str], fields: Fields) -> tuple[str, ...]:
+    """The types of the fields of article, reference, id and split in a file."""
+    return tuple(kinds.get(name, "missing") for name in fields[:4])
+
+
+def note_mixed_files(forms: Mapping[tuple[str, ...], str], fields: Fields) -> None:
+    """Says which fields have another type in some files, or are missing there.
+
+    Args:
+      forms: for each different result of `main_kinds`, the first file that has it.
+      fields: the names of the fields.
+    """
+    for index, name in enumerate(fields[:4]):
+        first: dict[str, str] = {}
+        for kinds, path in forms.items():
+            first.setdefault(kinds[index], path)
+        if len(first) > 1:
+            (kind, path), (other, other_path), *_ = first.items()
+            say(
+                f"precis: note: the field {name!r} is {kind} in {path}, but {other} in "
+                f"{other_path}"
             )
 
 

@@ -7,7 +7,7 @@ add a format.
 import importlib
 from typing import Any, NamedTuple
 
-from precis.pipelines.corpus.compression import CODECS
+from precis.pipelines.corpus.compression import codec_ending
 
 
 class Scheme(NamedTuple):
@@ -84,6 +84,6 @@ SCHEMES = {
 
 def scheme_of(path: str) -> str:
     """The scheme that fits a path's extension, compressed or not; "" for none."""
-    name = path.lower().removesuffix(next(filter(path.lower().endswith, CODECS), ""))
+    name = path.removesuffix(codec_ending(path)).lower()
     fitting = (each for each in SCHEMES if name.endswith(SCHEMES[each].endings))
     return next(fitting, "")

@@ -1,5 +1,6 @@
 """The files of a local corpus: links, odd names, and what is no file."""
 
+import bz2
 import contextlib
 import gzip
 import io
@@ -155,6 +156,40 @@ def test_the_files_of_a_table_are_no_corpus(tmp_path, mark, words, root):
     if "metadata" in mark:
         with pytest.raises(UsageError, match=f"{table} is {words}"):
             read_corpus(f"parquet:{table}/data/*/c.parquet")
+
+
+def test_files_that_do_not_fit_each_other_are_named(tmp_path, capsys):
+    def notes(corpus, **flags):
+        list_tasks(CorpusOptions(corpus=corpus.format(tmp_path), **flags))
+        return capsys.readouterr().err.replace(f"{tmp_path}/", "").splitlines()
+
+    article = {"article": ["A."]}
+    for name, columns in {
+        "a": {"id": [1]},
+        "b": {"id": [2], "day": [3]},
+        "c": {"id": ["x"], "highlights": ["A."]},
+        "d": {},
+        "e": {},
+    }.items():
+        pq.write_table(pa.table({**article, **columns}), tmp_path / f"{name}.parquet")
+        (tmp_path / f"{name}.csv").write_text(",".join([*article, *columns]) + "\n")
+    assert notes("parquet:{}/*.parquet") == [
+        "precis: note: the field 'highlights' is missing in a.parquet, but string in "
+        "c.parquet",
+        "precis: note: the field 'id' is int64 in a.parquet, but string in c.parquet",
+    ]
+    assert notes("parquet:{}/[ab].parquet") == notes("parquet:{}/[de].parquet") == []
+    assert notes("csv:{}/[ade].csv") == [
+        "precis: note: the field 'id' is text in a.csv, but missing in d.csv"
+    ]
+    (tmp_path / "b.csv.GZ").write_bytes(gzip.compress(b"article,id\n"))
+    assert notes("csv:{}/b.*[vZ]") == [
+        "precis: note: b.csv and b.csv.GZ are both read, but by their names they hold "
+        "the same documents"
+    ]
+    (tmp_path / "b.csv.bz2").write_bytes(bz2.compress(b"article,id\n"))
+    assert "b.csv.GZ and b.csv.bz2" in notes("csv:{}/b.csv.*")[0]
+    assert notes("csv:{}/[ab].csv") == notes("csv:{}/b.csv.GZ") == []
 
 
 @pytest.fixture
