@@ -29,8 +29,8 @@ import hashlib
 import os
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 from fsspec.implementations.local import make_path_posix
 from fsspec.utils import glob_translate
@@ -54,11 +54,14 @@ _HASHED_AT_ONCE = 10_000  # files that wait for a thread, of possibly millions
 _UNREADABLE_FILES = 1000  # number of files per task
 _MOST_FOLDERS = 20  # that are searched for tables
 # What the folder of a table contains, its kind, and how to read it.
-_COPY = "write its rows to files of their own, as with Spark or DuckDB, and name those"
+_COPY = "write its rows to files of their own, as with {}, and name those"
 _TABLES = {
-    "_delta_log": ("a Delta table", "read it with --corpus delta:{}"),
-    "metadata/*.metadata.json": ("an Iceberg table", _COPY),
-    ".hoodie": ("a Hudi table", _COPY),
+    "_delta_log": ("a Delta table", "read it with --corpus delta:{folder}"),
+    "metadata/*.metadata.json": (
+        "an Iceberg table",
+        _COPY.format("Spark or `iceberg_scan` of DuckDB"),
+    ),
+    ".hoodie": ("a Hudi table", _COPY.format("Spark")),
 }
 _DANGLING = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
@@ -85,11 +88,7 @@ def list_files(pattern: str, scheme: str = "") -> list[CorpusFile]:
         found = {path: info for path, info in found.items() if info["type"] == "file"}
         names = found if is_name else filter(matcher(name), found)
         source_files = [
-            CorpusFile(
-                fs.unstrip_protocol(path),
-                found[path]["size"],
-                opening.object_version(found[path]),
-            )
+            _object_file(fs.unstrip_protocol(path), found[path])
             for path in _of_scheme(names, scheme)
         ]
     if not source_files and scheme:
@@ -137,7 +136,8 @@ def _of_scheme(names: Iterable[str], scheme: str) -> list[str]:
     fitting: list[str] = []
     others: list[str] = []
     for name in names:
-        (fitting if scheme in ("", scheme_of(name)) else others).append(name)
+        is_fitting = not scheme or scheme_of(name) == scheme
+        (fitting if is_fitting else others).append(name)
     if fitting and others:
         say(
             f"precis: note: {len(others):,} files in the folder are not read, because "
@@ -164,7 +164,7 @@ def refuse_tables(pattern: str, source_files: Iterable[CorpusFile]) -> None:
             if fs.glob(f"{glob.escape(local_name(name))}/{mark}"):
                 raise UsageError(
                     f"{folder} is {kind}, whose Parquet files may hold rows that were "
-                    f"deleted or replaced; {way_out.format(folder)}"
+                    f"deleted or replaced; {way_out.format(folder=folder)}"
                 )
 
 
@@ -303,10 +303,12 @@ def _leads_back(folder: str, name: str, root: str) -> bool:
 
 def _read_state(name: str) -> CorpusFile:
     """A file with its checksum or its problem."""
-    is_local = files.is_local(name)
-    path = written_name(name) if is_local else name
+    path = written_name(name) if files.is_local(name) else name
     try:
-        return opening.read_state(path) if is_local else _read_info(path)
+        if files.is_local(path):
+            return opening.read_state(path)
+        fs, name = files.filesystem(path)
+        return _object_file(path, fs.info(name))
     except PermissionError as error:
         problem, detail = "permission_denied", f"{error.strerror}"
     except OSError as error:
@@ -319,10 +321,7 @@ def _read_state(name: str) -> CorpusFile:
     return CorpusFile(path, 0, "", problem=problem, detail=detail)
 
 
-def _read_info(path: str) -> CorpusFile:
-    """An object of a store."""
-    fs, name = files.filesystem(path)
-    info = fs.info(name)
+def _object_file(path: str, info: Mapping[str, Any]) -> CorpusFile:
     return CorpusFile(path, info["size"], opening.object_version(info))
 
 

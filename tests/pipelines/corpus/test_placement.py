@@ -16,7 +16,7 @@ from precis.pipelines.corpus.task import CorpusFile, Task
 @pytest.fixture
 def folder(tmp_path):
     """A folder of some files, and links to it and to one of them."""
-    for name in ("news/a.txt", "news/2024/b.txt"):
+    for name in ("news/a.txt", "news/2024/b.txt", "news/_out/c.txt"):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("text")
@@ -41,6 +41,8 @@ REACHED = "lies where the corpus reads"
         ("text:news/**/*.txt", "news/2024/deep/out", REACHED),
         ("text:*/*.txt", "out", REACHED),
         ("text:n*/*/*.txt", "news/out", REACHED),
+        ("text:news", "news/2024/out", REACHED),
+        ("text:news/**/_out/*.txt", "news/2024/_out", REACHED),
         ("text:news/*.txt", "news", "news/a.txt"),
         ("text:news/*/*.txt", "news", "news/2024/b.txt"),
         ("text:news/a.txt", ".", "news/a.txt"),
@@ -52,6 +54,8 @@ REACHED = "lies where the corpus reads"
         ("text:news/2*/*.txt", "news/out", ""),
         ("text:news/*", "out", ""),
         ("text:news/*", "news2", ""),
+        ("text:news/*/*.txt", "news/_out", ""),
+        ("text:news", "news/2024/_out", ""),
         ("text:news/**/*.txt", "newsletter", ""),
     ],
 )
