@@ -355,8 +355,8 @@ def prepare(
       beam_args: the flags for Beam itself.
       corpus: the corpus: jsonl:GLOB, csv:GLOB, parquet:GLOB, delta:DIR[@VERSION] (Delta
           Lake), text:GLOB (one document a file), tfds:NAME[:SPLIT] (TensorFlow
-          Datasets), sample:[COUNT] (built in); a GLOB may be local, gs:// or s3://;
-          several corpora are separated by commas.
+          Datasets), sample:[COUNT] (built in); a GLOB may be local, gs://, s3:// or
+          hf://; several corpora are separated by commas.
       article_field: field of the article.
       highlights_field: field of the reference summary (default: highlights, if there is
           one).
@@ -508,8 +508,8 @@ def summarize(
       beam_args: the flags for Beam itself.
       corpus: the corpus: jsonl:GLOB, csv:GLOB, parquet:GLOB, delta:DIR[@VERSION] (Delta
           Lake), text:GLOB (one document a file), tfds:NAME[:SPLIT] (TensorFlow
-          Datasets), sample:[COUNT] (built in); a GLOB may be local, gs:// or s3://;
-          several corpora are separated by commas.
+          Datasets), sample:[COUNT] (built in); a GLOB may be local, gs://, s3:// or
+          hf://; several corpora are separated by commas.
       article_field: field of the article.
       highlights_field: field of the reference summary (default: highlights, if there is
           one).
@@ -911,8 +911,8 @@ def train_summarizer(
     Args:
       corpus: the corpus: jsonl:GLOB, csv:GLOB, parquet:GLOB, delta:DIR[@VERSION] (Delta
           Lake), text:GLOB (one document a file), tfds:NAME[:SPLIT] (TensorFlow
-          Datasets), sample:[COUNT] (built in); a GLOB may be local, gs:// or s3://;
-          several corpora are separated by commas.
+          Datasets), sample:[COUNT] (built in); a GLOB may be local, gs://, s3:// or
+          hf://; several corpora are separated by commas.
       article_field: field of the article.
       highlights_field: field of the reference summary (default: highlights, if there is
           one).

@@ -19,6 +19,7 @@ from precis.model.config import install_command
 from precis.model.credentials import refuse_credentials
 from precis.model.errors import DataError, UsageError
 from precis.model.storage.clients import extra_of
+from precis.model.storage.hub import HUB, HubStore
 from precis.model.storage.store import ObjectStore
 
 # The suffix of a file that is being written.
@@ -38,7 +39,7 @@ def filesystem(path: str) -> tuple[Any, str]:
     refuse_credentials(path)
     protocol = path.partition("://")[0]
     try:
-        store = ObjectStore(protocol)
+        store = HubStore() if path.startswith(HUB) else ObjectStore(protocol)
     except ImportError as error:
         extra = extra_of(path)
         way_out = install_command(extra) if extra else "install that package"
@@ -54,6 +55,18 @@ def is_local(path: str) -> bool:
     """Whether a path lies on this machine's disk."""
     path = os.fspath(path)
     return "://" not in path or path.startswith("file://")
+
+
+def at_commit(path: str) -> str:
+    """A path on the hub with the present commit of its revision; other paths unchanged.
+
+    Raises:
+      UsageError: as for `filesystem` and `HubStore.at_commit`.
+    """
+    if not path.startswith(HUB):
+        return path
+    store, name = filesystem(path)
+    return f"{HUB}{store.at_commit(name)}"
 
 
 def join(folder: str, *names: str) -> str:

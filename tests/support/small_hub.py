@@ -4,13 +4,20 @@ import contextlib
 import hashlib
 import http.server
 import json
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
 
-# What the hub says of a repository that it does not give.
+import pytest
+
+# What the hub says of a repository that it does not give; a gated one can be listed.
 GATED, UNKNOWN, LIMITED = (403, "GatedRepo"), (404, "RepoNotFound"), (429, "")
+
+
+_PAGE = 3  # entries of a folder in one answer
 
 
 class SmallHub(http.server.ThreadingHTTPServer):
@@ -20,7 +27,7 @@ class SmallHub(http.server.ThreadingHTTPServer):
       commits: the folder of each commit, by repository.
       refs: the commit of each branch, by repository.
       refusals: the status and the code of repositories that are refused.
-      requests: the method and the path of each, in order.
+      requests: the method, the path and the range of each, in order.
     """
 
     def __init__(self) -> None:
@@ -53,12 +60,19 @@ class _Answer(http.server.BaseHTTPRequestHandler):
         self._answer()
 
     def _answer(self) -> None:
-        path = unquote(urlsplit(self.path).path)
-        self.server.requests.append(f"{self.command} {path}")
-        words = path.removeprefix("/api/models").strip("/").split("/")
-        repository, (kind, *rest) = "/".join(words[:2]), words[2:] or ["revision"]
+        url = urlsplit(self.path)
+        path, asked = unquote(url.path), self.headers.get("Range", "")
+        self.server.requests.append(f"{self.command} {path} {asked}".strip())
+        place = re.sub("^/(api/|lfs/)?(models/)?", "", path)
+        words = place.strip("/").split("/")
+        length = 3 if words[0] == "datasets" else 2
+        repository = "/".join(words[:length])
+        kind, *rest = words[length:] or ["revision"]
         refusal = self.server.refusals.get(repository)
-        if repository not in self.server.commits or refusal:
+        is_there = repository in self.server.commits
+        if refusal == GATED and is_there and kind in ("revision", "tree"):
+            refusal = None
+        if refusal or not is_there:
             return self._send(*(refusal or UNKNOWN))
         commits, refs = self.server.commits[repository], self.server.refs[repository]
         known = [*refs, *commits]
@@ -70,22 +84,43 @@ class _Answer(http.server.BaseHTTPRequestHandler):
             return self._send(404, "RevisionNotFound")
         commit = refs.get(revision, revision)
         file = commits[commit] / wanted.removeprefix(revision).strip("/")
-        if kind == "revision":
+        if kind in ("revision", "auth-check"):
             return self._send(200, body=json.dumps({"id": repository, "sha": commit}))
-        if kind == "tree":
-            tree = [
-                {"type": "file", "path": str(each.relative_to(file)), "oid": "0" * 40}
-                | {"size": each.stat().st_size}
-                for each in sorted(file.rglob("*"))
-                if each.is_file()
-            ]
-            return self._send(200, body=json.dumps(tree))
+        if kind == "tree" and file.is_dir():
+            return self._send_tree(file, commits[commit], parse_qs(url.query))
         if not file.is_file():
             return self._send(404, "EntryNotFound")
         content = file.read_bytes()
         etag = hashlib.sha256(content).hexdigest()
         headers = {"ETag": f'"{etag}"', "X-Repo-Commit": commit}
+        if file.suffix == ".parquet" and not path.startswith("/lfs/"):
+            size = str(len(content))
+            headers |= {"X-Linked-Etag": f'"{etag}"', "X-Linked-Size": size}
+            location = self.server.url + "/lfs" + url.path
+            return self._send(302, **headers, Location=location)
+        if found := re.fullmatch(r"bytes=(\d+)-(\d*)", asked):
+            start, stop = int(found[1]), int(found[2] or len(content) - 1) + 1
+            return self._send(206, body=content[start:stop], **headers)
         return self._send(200, body=content, **headers)
+
+    def _send_tree(self, folder: Path, root: Path, query: dict[str, Any]) -> None:
+        """Lists a folder in pages, with all below it if the query says so."""
+        is_recursive = query.get("recursive", [""])[0].lower() == "true"
+        paths = sorted(folder.rglob("*") if is_recursive else folder.iterdir())
+        first = int(query.get("cursor", ["0"])[0])
+        tree = []
+        for path in paths[first : first + _PAGE]:
+            oid = hashlib.sha1(path.read_bytes() if path.is_file() else b"").hexdigest()
+            kind = "file" if path.is_file() else "directory"
+            size = path.stat().st_size if path.is_file() else 0
+            name = str(path.relative_to(root))
+            tree.append({"type": kind, "path": name, "oid": oid, "size": size})
+        headers = {}
+        if first + _PAGE < len(paths):
+            place = urlsplit(self.path).path
+            next_page = f"{place}?recursive={is_recursive}&cursor={first + _PAGE}"
+            headers["Link"] = f'<{self.server.url}{next_page}>; rel="next"'
+        self._send(200, body=json.dumps(tree), **headers)
 
     def _send(
         self, status: int, code: str = "", body: bytes | str = b"", **headers: str
@@ -102,11 +137,24 @@ class _Answer(http.server.BaseHTTPRequestHandler):
             self.wfile.write(content)
 
 
+def use_hub(patch: pytest.MonkeyPatch, url: str, folder: Path) -> None:
+    """Lets huggingface_hub ask a hub, with its cache in a folder."""
+    from huggingface_hub import constants
+
+    # The client has read its environment; the processes that this one starts have it.
+    template = constants.HUGGINGFACE_CO_URL_TEMPLATE.replace(constants.ENDPOINT, url)
+    patch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
+    patch.setattr(constants, "ENDPOINT", url)
+    patch.setattr(constants, "HF_HUB_CACHE", str(folder / "hf" / "hub"))
+    patch.setenv("HF_ENDPOINT", url)
+    patch.setenv("HF_HOME", str(folder / "hf"))
+
+
 @contextlib.contextmanager
 def small_hub() -> Iterator[SmallHub]:
     """A hub that runs for the length of the block."""
     with SmallHub() as hub:
-        thread = threading.Thread(target=hub.serve_forever, daemon=True)
+        thread = threading.Thread(target=hub.serve_forever, args=(0.02,), daemon=True)
         thread.start()
         try:
             yield hub

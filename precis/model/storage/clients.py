@@ -21,11 +21,12 @@ from precis.model.errors import UsageError
 GOOGLE = ("gs", "gcs")
 AMAZON = ("s3", "s3a")
 # The extra of precis that installs the client of a store.
-_EXTRAS = {**dict.fromkeys(GOOGLE, "gcs"), **dict.fromkeys(AMAZON, "s3")}
+_EXTRAS = {**dict.fromkeys(GOOGLE, "gcs"), **dict.fromkeys(AMAZON, "s3"), "hf": "train"}
 _AMAZON_VARIABLES = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 _ENDPOINT_VARIABLES = (
     "STORAGE_EMULATOR_HOST",
     "GOOGLE_CLOUD_UNIVERSE_DOMAIN",
+    "HF_ENDPOINT",
     *_AMAZON_VARIABLES,
 )
 _SILENCE_SECONDS = 60.0

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain, groupby
 
+from precis.model import files
 from precis.model.errors import DataError, UsageError
 from precis.model.progress.stages import say, stage
 from precis.model.text.document import Document
@@ -59,7 +60,7 @@ def list_tasks(options: CorpusOptions) -> list[Task]:
     """
     tasks: list[Task] = []
     paths: set[str] = set()
-    for scheme, where in parse_addresses(options.corpus):
+    for scheme, where in parse_addresses(with_commits(options.corpus)):
         listed = _list_scheme(scheme, where, options)
         of_scheme = {path for task in listed for path in task.paths}
         if paths & of_scheme:
@@ -77,6 +78,12 @@ def list_tasks(options: CorpusOptions) -> list[Task]:
     packed = enumerate(pack_tasks(tasks))
     tasks = [task._replace(number=number) for number, task in packed]
     return draw_documents(tasks, options) if options.sample else tasks
+
+
+def with_commits(corpus: str) -> str:
+    """A value of `--corpus` with the present commits of the revisions on the hub."""
+    addresses = parse_addresses(corpus)
+    return ",".join(f"{scheme}:{files.at_commit(where)}" for scheme, where in addresses)
 
 
 def _list_scheme(name: str, where: str, options: CorpusOptions) -> list[Task]:

@@ -26,6 +26,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import IO, Any
 
 from precis.model import files
+from precis.model.storage.hub import HubStore
 from precis.pipelines.corpus.task import CorpusFile, FileError, unread_file
 
 # The escapes of `written_name`; a name with such text gets its backslash escaped.
@@ -63,7 +64,7 @@ UNREADABLE = "file_unreadable"
 # The file information of object stores that changes with the content: checksums first,
 # then values that change with every upload. Times are last; some stores have only them.
 _OBJECT_VERSIONS = (
-    *("md5Hash", "crc32c", "ETag", "etag", "generation"),
+    *("blob_id", "md5Hash", "crc32c", "ETag", "etag", "generation"),
     *("mtime", "updated", "LastModified", "created"),
 )
 # The resolution of times on some file systems: two writes may get the same time.
@@ -157,6 +158,9 @@ def _change(file: CorpusFile) -> str:
         if files.is_local(file.path):
             return _local_change(file)
         fs, name = files.filesystem(file.path)
+        if isinstance(fs, HubStore):
+            fs.fetch(name)  # The bytes at a commit never change.
+            return ""
         version = object_version(fs.info(name))
     except OSError as error:
         if isinstance(error, FileNotFoundError) and not files.is_local(file.path):

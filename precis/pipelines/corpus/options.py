@@ -44,8 +44,8 @@ class CorpusOptions(Options):
 
     # Where the documents come from.
     corpus: str = required(
-        f"the corpus: {', '.join(_SCHEMES)}; a GLOB may be local, gs:// or s3://; "
-        "several corpora are separated by commas",
+        f"the corpus: {', '.join(_SCHEMES)}; a GLOB may be local, gs://, s3:// or "
+        "hf://; several corpora are separated by commas",
         metavar="SCHEME:WHERE",
         takes_list=True,
         is_common=True,

@@ -64,6 +64,7 @@ from precis.pipelines.run.job import (
     list_corpus,
     result_inputs,
     run_job,
+    with_job_commits,
     write_description,
 )
 from precis.pipelines.run.job_progress import shown
@@ -112,7 +113,7 @@ def plan(
     Returns:
       The tasks of the job, and a function that runs it and returns its folder.
     """
-    option_groups = read_flags(PREPARE, flags)
+    option_groups = with_job_commits(read_flags(PREPARE, flags))
     corpus, options, failures, workers = option_groups
     beam_options = pipeline_options(beam_args, own_flags=flag_names(PREPARE))
     check_remote(beam_options, PREPARE, {**vars(corpus), **vars(options)})

@@ -13,7 +13,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache, partial
 from typing import Any
 
@@ -22,8 +22,8 @@ from precis.model.bundle.manifest import MANIFEST_FILE, open_stored
 from precis.model.config import installed_version
 from precis.model.errors import JobError, PrecisError, UsageError
 from precis.model.progress.stages import stage
+from precis.model.storage.hub import HUB, naming_refusals
 
-_SCHEME = "hf://"
 _NAME = re.compile(r"hf://([\w.-]+/[\w.-]+)(?:@([\w.-][\w./-]*))?")
 
 
@@ -31,7 +31,7 @@ def bundle_folder(name: str) -> str:
     """The folder of a model's bundle, given its name with a commit; every version of
     precis has another folder.
     """
-    place = name.removeprefix(_SCHEME).replace("@", "/")
+    place = name.removeprefix(HUB).replace("@", "/")
     return files.join(_cache_folder(), f"{place}-{installed_version()}")
 
 
@@ -42,7 +42,7 @@ def is_imported(folder: str) -> bool:
 
 def is_hub_name(value: Any) -> bool:
     """Whether a value of a flag names a model of the hub."""
-    return isinstance(value, str) and value.startswith(_SCHEME)
+    return isinstance(value, str) and value.startswith(HUB)
 
 
 def hub_name(path: str) -> str:
@@ -65,7 +65,9 @@ def with_local_bundles(flags: Mapping[str, Any]) -> dict[str, Any]:
 
 def hub_flags(flags: Mapping[str, Any]) -> dict[str, str]:
     """The flags that name models of the hub."""
-    return {flag: value for flag, value in flags.items() if is_hub_name(value)}
+    named = {flag: value for flag, value in flags.items() if is_hub_name(value)}
+    named.pop("output", None)  # Refused with the other flags.
+    return named
 
 
 @cache
@@ -111,7 +113,7 @@ def resolve_model(name: str) -> str:
             raise errors.HFValidationError("not the name of a model of the hub")
         repository, revision = written.groups()
         found = HfApi().resolve_revision(repository, revision=revision)
-    return f"{_SCHEME}{repository}@{found.resolved}"
+    return f"{HUB}{repository}@{found.resolved}"
 
 
 def download(name: str) -> str:
@@ -130,7 +132,7 @@ def download(name: str) -> str:
     from precis.model.bundle.checkpoints import importer
     from precis.model.tokenization.imported import read_tokenizer
 
-    repository, commit = name.removeprefix(_SCHEME).split("@")
+    repository, commit = name.removeprefix(HUB).split("@")
     bar: Any = partial(tqdm, disable=True)
     fetch = partial(snapshot_download, repository, revision=commit, tqdm_class=bar)
     with stage("download", note=name), _naming_refusals(name):
@@ -143,32 +145,10 @@ def download(name: str) -> str:
             raise type(error)(str(error).replace(folder, name)) from error
 
 
-@contextlib.contextmanager
-def _naming_refusals(name: str) -> Iterator[None]:
+def _naming_refusals(name: str) -> contextlib.AbstractContextManager[None]:
     """Turns errors of huggingface_hub into one line with a way out."""
-    import httpx2
-    from huggingface_hub import constants, errors
-
-    offline = f"run `precis import {name}` once with a connection"
-    # Derived classes come before their base classes.
-    ways_out: dict[type[Exception], str] = {
-        errors.HFValidationError: "write hf://ORG/NAME, or hf://ORG/NAME@REVISION",
-        errors.RevisionNotFoundError: "name a branch, a tag or a commit",
-        errors.RepositoryNotFoundError: "correct the name, or request access on the "
-        "page of the model and set HF_TOKEN",
-        errors.HfHubHTTPError: "check HF_TOKEN, or run the same command again later",
-        httpx2.HTTPError: offline,
-        errors.LocalEntryNotFoundError: offline,
-        errors.RevisionResolutionError: offline,
-    }
-    try:
-        yield
-    except tuple(ways_out) as error:
-        way_out = next(
-            text for kind, text in ways_out.items() if isinstance(error, kind)
-        )
-        said = " ".join(str(error).split()).rstrip(".")
-        raise UsageError(f"{name}: {said}; {way_out}") from error
-    except OSError as error:
-        error.filename = error.filename or constants.HF_HUB_CACHE
-        raise
+    return naming_refusals(
+        name,
+        form="write hf://ORG/NAME, or hf://ORG/NAME@REVISION",
+        offline=f"run `precis import {name}` once with a connection",
+    )

@@ -20,6 +20,7 @@ What a job does depends on the content of its output folder:
 a finished folder holds only the result.
 """
 
+import dataclasses
 import datetime
 import os
 import posixpath
@@ -42,10 +43,15 @@ from precis.model.finished import (
     success_content,
 )
 from precis.model.progress.stages import say, stage
-from precis.pipelines.corpus.corpus import list_tasks
+from precis.model.storage.hub import HUB, without_commits
+from precis.pipelines.corpus.corpus import list_tasks, with_commits
 from precis.pipelines.corpus.dead_letters import check_failures
-from precis.pipelines.corpus.listing import check_output_apart
-from precis.pipelines.corpus.options import CorpusOptions, FailureOptions
+from precis.pipelines.corpus.listing import check_output_apart, list_files
+from precis.pipelines.corpus.options import (
+    CorpusOptions,
+    FailureOptions,
+    parse_addresses,
+)
 from precis.pipelines.corpus.task import Task
 from precis.pipelines.run.options import option_fields, option_names, recorded_flags
 from precis.pipelines.run.output_lock import own_output
@@ -107,6 +113,35 @@ def list_corpus(corpus: CorpusOptions, output: str) -> list[Task]:
         tasks = list_tasks(corpus)
     check_output_apart(output, corpus, tasks)
     return tasks
+
+
+def with_job_commits(option_groups: Sequence[Any]) -> list[Any]:
+    """Adds the commits of revisions on the hub to the corpus of a job, its first group.
+
+    An unfinished job in the output keeps its commits if its files are still the same.
+
+    Raises:
+      UsageError: a file or repository of the corpus does not exist, or cannot be read.
+    """
+    given, *others = option_groups
+    corpus = with_commits(given.corpus)
+    (output,) = (group.output for group in others if hasattr(group, "output"))
+    begun = read_job_description(output) if corpus != given.corpus else None
+    earlier = begun["flags"].get("corpus", "") if begun else ""
+    is_alike = without_commits(earlier) == without_commits(corpus)
+    if is_alike and _files_on_hub(earlier) == _files_on_hub(corpus):
+        corpus = earlier
+    return [dataclasses.replace(given, corpus=corpus), *others]
+
+
+def _files_on_hub(corpus: str) -> list[tuple[str, str]]:
+    """The files of a corpus on the hub, without commits, and their versions."""
+    return [
+        (without_commits(file.path), file.version)
+        for _, where in parse_addresses(corpus)
+        if where.startswith(HUB)
+        for file in list_files(where)
+    ]
 
 
 def run_job(
@@ -215,20 +250,24 @@ def hash_tasks(tasks: Sequence[Task]) -> str:
     """A sha256 of everything that the tasks read, for the inputs of a job.
 
     Files are identified by content and by path below their common folder, or from the
-    first folder on that names a field: the hash does not change if a file is touched or
-    the corpus is moved.
+    first folder on that names a field: the hash does not change if a file is touched,
+    the corpus is moved, or its repository on the hub has another commit.
     """
-    paths = [path for task in tasks for path in task.paths]
+    paths = [without_commits(path) for task in tasks for path in task.paths]
     root = os.path.commonprefix(paths).partition("=")[0].rpartition("/")[0]
     content = []
+
+    def below_root(path: str) -> str:
+        return without_commits(path).removeprefix(root)
+
     for task in tasks:
         only = task.only
         if only is not None:
-            only = {path.removeprefix(root): sorted(only[path]) for path in only}
+            only = {below_root(path): sorted(only[path]) for path in only}
         # The version of a task covers its pieces, and the fields after `only` follow
         # from the others.
         fields = task._replace(files=(), only=only)[:10]
-        content.append((*fields, [path[len(root) :] for path in task.paths]))
+        content.append((*fields, [below_root(path) for path in task.paths]))
     return files.sha256_json(content)
 
 

@@ -31,7 +31,8 @@ from precis.model.config import (
 )
 from precis.model.credentials import refuse_credentials
 from precis.model.errors import UsageError
-from precis.pipelines.run.hub import hub_name
+from precis.model.storage.hub import without_commits
+from precis.pipelines.run.hub import hub_name, is_hub_name
 
 OptionsT = TypeVar("OptionsT")
 # How values of each type are written in a file.
@@ -127,6 +128,11 @@ def check_values(
             way_out = f"; {question}" if question else ""
             raise UsageError(f"unknown option {name!r}{way_out}")
         takes_list = flag_info(fields[name]).takes_list
+        if flag_info(fields[name]).place == OUTPUT and is_hub_name(value):
+            raise UsageError(
+                f"--{flag_name(name)} {value}: precis only reads from the hub; name "
+                "another place, and upload the result with `hf upload`"
+            )
         if value is not None or fields[name].default is not None:
             value = _checked(name, value, types[name], takes_list)
         checked[name] = value
@@ -190,7 +196,8 @@ def result_settings(
 ) -> dict[str, Any]:
     """The settings that change a result, by name.
 
-    Paths of bundles are left out, because only the content of a bundle matters.
+    Paths of bundles are left out, because only the content of a bundle matters, and so
+    are commits of the hub in paths of inputs.
 
     Args:
       settings: the dataclasses of a job.
@@ -199,7 +206,7 @@ def result_settings(
     values = _values(settings)
     given = {field.name for field, value in values if value}
     return {
-        field.name: value
+        field.name: without_commits(value) if info.place == INPUT else value
         for field, value in values
         for info in [flag_info(field)]
         if info.affects != NOTHING and info.place != BUNDLE and info.concerns(writer)

@@ -59,6 +59,7 @@ from precis.pipelines.run.job import (
     list_corpus,
     result_inputs,
     run_job,
+    with_job_commits,
 )
 from precis.pipelines.run.job_progress import shown
 from precis.pipelines.run.options import (
@@ -139,7 +140,7 @@ def plan(
     beam_options = pipeline_options(beam_args, own_flags=flag_names(SUMMARIZE))
     check_remote(beam_options, SUMMARIZE, flags)
     flags = with_flags_of_bundle(with_local_bundles(flags))
-    option_groups = read_flags(SUMMARIZE, flags)
+    option_groups = with_job_commits(read_flags(SUMMARIZE, flags))
     corpus, *summary_options, earlier, result, groups, failures, workers = option_groups
     corpus = with_group_field(corpus, groups)
     check_effects([groups])

@@ -12,7 +12,7 @@ import pytest
 from support.command_line import contents, exit_code, write_jsonl
 from support.processes import closed_port
 from support.small_checkpoint import TEXTS, tensors, write_checkpoint, write_tokenizer
-from support.small_hub import GATED, LIMITED, SmallHub, small_hub
+from support.small_hub import GATED, LIMITED, SmallHub, small_hub, use_hub
 
 import precis
 from precis.model.bundle.manifest import open_stored
@@ -63,15 +63,7 @@ def hub(tmp_path_factory):
 
 
 def _use(patch: pytest.MonkeyPatch, url: str, folder: Path) -> None:
-    from huggingface_hub import constants
-
-    # The client has read its environment; the imports that this process starts have it.
-    template = constants.HUGGINGFACE_CO_URL_TEMPLATE.replace(constants.ENDPOINT, url)
-    patch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", template)
-    patch.setattr(constants, "ENDPOINT", url)
-    patch.setattr(constants, "HF_HUB_CACHE", str(folder / "hf" / "hub"))
-    patch.setenv("HF_ENDPOINT", url)
-    patch.setenv("HF_HOME", str(folder / "hf"))
+    use_hub(patch, url, folder)
     patch.setenv("PRECIS_CACHE", str(folder / "cache"))
     local_bundle.cache_clear()
 
@@ -87,9 +79,9 @@ def _use(patch: pytest.MonkeyPatch, url: str, folder: Path) -> None:
         ("acme/a..b", "Cannot have -- or .. in repo_id: 'acme/a..b'; write hf://ORG/N"),
         (
             "acme/none",
-            "404 .*; correct the name, or request access on the page of the",
+            "404 .*; correct the name, or request access on its page and set",
         ),
-        ("acme/gated", "403 .*; correct the name, or request .* the model and set HF_"),
+        ("acme/gated", "403 .*; correct the name, or request .* page and set HF_"),
         (
             "acme/busy",
             "429 Too Many Requests .*; check HF_TOKEN, or run the same c",
