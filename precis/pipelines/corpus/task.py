@@ -112,7 +112,8 @@ class Task(NamedTuple):
       left_out: the number of records of each file that `--sample` did not draw; they
           are counted but not read.
       where: the part of `--corpus` after the scheme.
-      dialect: for csv: the delimiter, the quote and where a backslash escapes.
+      dialect: for csv: the delimiter, the quote and where a backslash escapes; for
+          tfds: the format of the shards.
     """
 
     number: int = 0

@@ -1,25 +1,41 @@
 """`tfds:NAME[:SPLIT]`: data sets that TensorFlow Datasets (TFDS) prepared.
 
-TFDS lists the files and decodes the examples; TensorFlow is not imported.
+TFDS lists the files and decodes the examples; TensorFlow is not imported. A shard holds
+serialized examples in one of these formats:
+
+    tfrecord        read from its beginning; records after damage are lost
+    array_record    damage costs its record alone
+    parquet         one binary column; damage costs the rest of its row group
 """
 
+import contextlib
+import importlib.util
 import itertools
 import re
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import tensorflow_datasets as tfds
+from google.protobuf.message import DecodeError
 
 from precis.model import files
 from precis.model.errors import DataError, UsageError
 from precis.model.records.example import read_frames
 from precis.pipelines.corpus import listing, records
-from precis.pipelines.corpus.opening import open_source
+from precis.pipelines.corpus.compression import is_damage
+from precis.pipelines.corpus.opening import local_name, open_source
 from precis.pipelines.corpus.options import CorpusOptions
-from precis.pipelines.corpus.task import Place, ReadRecord, Task, unread
+from precis.pipelines.corpus.task import CorpusFile, Place, ReadRecord, Task, unread
 
 _VERSION = re.compile(r"(.+)/(\d+\.\d+\.\d+)")
+_BATCH_ROWS = 256
+# The reason for records that are lost to damage.
+_BROKEN = "broken_shard"
+# The errors of TFDS for bytes that are not an example, and for None.
+_NO_EXAMPLE = (DecodeError, LookupError, RuntimeError, TypeError, ValueError)
 # The types of kept fields, by the kind of NumPy type.
 _KINDS = dict(
     i="int64", u="int64", O="string", S="string", U="string", f="double", b="bool"
@@ -34,19 +50,15 @@ def list_tasks(where: str, options: CorpusOptions) -> list[Task]:
       options: how to read the data set.
 
     Raises:
-      UsageError: the data set, split or feature does not exist, or the files have
-          another format than TFRecord.
+      UsageError: the data set, split or feature does not exist, or its files cannot be
+          read.
     """
     name, _, split = where.partition(":")
     builder = _builder(name, options.data_dir)
     features, folder = builder.info.features, str(builder.data_dir)
     records.check_record_fields(sorted(features), options.required_fields, folder)
     fields = options.typed_fields(lambda field: feature_kind(features[field]))
-    if builder.info.file_format.value != "tfrecord":
-        raise UsageError(
-            f"{folder} has the format {builder.info.file_format.value}; "
-            "prepare it again with file_format='tfrecord'"
-        )
+    kind = _check_format(builder.info.file_format.value, folder)
     splits = list(builder.info.splits)
     for only in filter(None, (split, options.split)):
         if only not in splits:
@@ -61,12 +73,54 @@ def list_tasks(where: str, options: CorpusOptions) -> list[Task]:
             if not count:
                 continue
             (file,) = listing.list_files(files.join(folder, shard))
+            if kind == "parquet":
+                _check_rows(file, count)
             pieces = min(count, -(-file.size_bytes // options.task_bytes))
             for start, stop in itertools.pairwise(listing.cut_range(count, pieces)):
                 size = file.size_bytes * (stop - start) // count
                 task = listing.range_task(file, start, stop, size, fields)
-                tasks.append(task._replace(split=split))
+                tasks.append(task._replace(split=split, dialect=(kind,)))
     return tasks
+
+
+def _check_format(kind: str, folder: str) -> str:
+    """Checks that the shards of a format can be read; returns the format.
+
+    Raises:
+      UsageError: they cannot.
+    """
+    reason = ""
+    if kind not in _READERS:
+        reason = f"the format {kind}, which precis does not read"
+    elif kind == "array_record" and not files.is_local(folder):
+        reason = "the format array_record, which is only read from a local disk"
+    elif kind == "array_record" and not importlib.util.find_spec(kind):
+        reason = "the format array_record, and the package array_record is missing"
+    if reason:
+        raise UsageError(
+            f"{folder} has {reason}; prepare it again with file_format='tfrecord'"
+        )
+    return kind
+
+
+def _check_rows(file: CorpusFile, count: int) -> None:
+    """Checks that a Parquet shard has all its examples: TFDS 4.9 leaves out most of
+    them if there are more than 100. A damaged shard is not checked.
+
+    Raises:
+      UsageError: examples are missing.
+    """
+    with (
+        contextlib.suppress(pa.ArrowInvalid, OSError),
+        open_source(file.path) as opened,
+    ):
+        rows = pq.read_metadata(opened).num_rows
+        if rows < count:
+            raise UsageError(
+                f"{file.path} has {rows:,} of the {count:,} examples that TensorFlow "
+                "Datasets counted, which it does not write to Parquet; prepare it "
+                "again with file_format='array_record'"
+            )
 
 
 def _builder(name: str, data_dir: str) -> Any:
@@ -102,44 +156,109 @@ def feature_kind(feature: Any) -> str:
 def read(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
     """Reads the records of a task.
 
-    If a shard is damaged, its records from there onwards are lost. Each task reports
-    the lost records of its range.
+    Records that are lost to damage have dead letters in the tasks of their ranges.
     """
     (path,) = task.paths
     features = tfds.features.FeaturesDict.from_config(path.rpartition("/")[0])
+    end = 0
+    for index, example in _READERS[task.dialect[0]](path, task.start):
+        if index >= task.stop:
+            break
+        end = index + 1
+        if index >= task.start:
+            content = _to_document(
+                example, features, task, Place(path, f"record {index}"), options
+            )
+            share = (end - task.start) / (task.stop - task.start)
+            yield ReadRecord(content, share, example or b"")
+    if end < task.stop:
+        lost = range(max(end, task.start), task.stop)
+        detail = (
+            f"the shard is damaged or ends at record {end}; "
+            f"records {lost[0]} to {lost[-1]} are lost"
+        )
+        place = Place(path, f"record {lost[0]}")
+        letter = unread(place, _BROKEN, detail, records=len(lost))
+        yield ReadRecord(letter, 1.0)
+
+
+# A reader yields the positions and the examples of a shard, without an example for a
+# damaged record. It may begin before the start, and end at damage.
+_Examples = Iterator[tuple[int, bytes | None]]
+
+
+def _read_tfrecord(path: str, start: int) -> _Examples:
+    with open_source(path) as file, contextlib.suppress(DataError):
+        yield from enumerate(read_frames(file, name=path))
+
+
+def _read_array_record(path: str, start: int) -> _Examples:
+    from array_record.python.array_record_module import ArrayRecordReader
+
+    # Without these options, each task would read ahead, in threads.
+    options = "readahead_buffer_size:0,max_parallelism:0"
+    reader = ArrayRecordReader(local_name(path.removeprefix("file://")), options)
+    # It is not closed, which would raise the error of a damaged record again.
+    for index in range(start, reader.num_records()):
+        try:
+            (example,) = reader.read([index])
+        except RuntimeError:
+            example = None
+        yield index, example
+
+
+def _read_parquet(path: str, start: int) -> _Examples:
     with open_source(path) as file:
-        frames = read_frames(file, name=path)
-        for index in range(task.stop):
-            try:
-                frame = next(frames, None)
-            except DataError:
-                frame = None
-            if frame is None:
-                lost = range(max(index, task.start), task.stop)
-                detail = (
-                    f"the shard is damaged or ends at record {index}; "
-                    f"records {lost[0]} to {lost[-1]} are lost"
-                )
-                place = Place(path, f"record {lost[0]}")
-                letter = unread(place, "broken_shard", detail, records=len(lost))
-                yield ReadRecord(letter, 1.0)
-                return
-            if index >= task.start:
-                place = Place(path, f"record {index}")
-                content = _to_document(frame, features, task, place, options)
-                share = (index + 1 - task.start) / (task.stop - task.start)
-                yield ReadRecord(content, share, frame)
+        try:
+            parquet = pq.ParquetFile(file)
+        except (pa.ArrowInvalid, OSError) as error:
+            if not is_damage(error):
+                raise
+            return
+        first = 0
+        for group in range(parquet.num_row_groups):
+            rows = parquet.metadata.row_group(group).num_rows
+            if first + rows > start:
+                yield from enumerate(_read_rows(parquet, group, rows), first)
+            first += rows
+
+
+def _read_rows(
+    parquet: pq.ParquetFile, group: int, rows: int
+) -> Iterator[bytes | None]:
+    try:
+        for batch in parquet.iter_batches(_BATCH_ROWS, [group], ["data"]):
+            yield from batch.column(0).to_pylist()
+            rows -= batch.num_rows
+    except (pa.ArrowInvalid, OSError) as error:
+        if not is_damage(error):
+            raise
+        yield from [None] * rows
+
+
+_READERS = {
+    "tfrecord": _read_tfrecord,
+    "array_record": _read_array_record,
+    "parquet": _read_parquet,
+}
 
 
 def _to_document(
-    frame: bytes, features: Any, task: Task, place: Place, options: CorpusOptions
+    example: bytes | None,
+    features: Any,
+    task: Task,
+    place: Place,
+    options: CorpusOptions,
 ) -> Any:
-    if len(frame) > options.max_record_bytes:
-        return records.too_large(len(frame), options.max_record_bytes, place)
-    example = features.deserialize_example_np(frame)
-    names = task.fields.names & example.keys()
+    if example and len(example) > options.max_record_bytes:
+        return records.too_large(len(example), options.max_record_bytes, place)
     try:
-        record = {name: _plain(example[name]) for name in names}
+        values = features.deserialize_example_np(example)
+    except _NO_EXAMPLE:
+        return unread(place, _BROKEN, "the record is damaged")
+    try:
+        names = task.fields.names & values.keys()
+        record = {name: _plain(values[name]) for name in names}
     except UnicodeDecodeError as error:
         return records.undecodable(error, "a feature", place)
     return records.to_document(record, task.fields, place)

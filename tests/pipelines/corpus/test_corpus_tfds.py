@@ -1,12 +1,15 @@
 """The scheme tfds:NAME, with a small data set that TFDS writes."""
 
+import importlib.util
 import shutil
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 import tensorflow_datasets as tfds
 from support.corpus_records import parted, place_and_reason, read_corpus
 
+from precis.model import files
 from precis.model.errors import UsageError
 from precis.model.records.example import read_frames
 from precis.pipelines.corpus.tfds_sets import feature_kind
@@ -20,9 +23,13 @@ def prepared(tmp_path_factory):
 
     TFDS writes it, with the features that it has for the data set of this name.
     """
-    data_dir, name = str(tmp_path_factory.mktemp("tfds")), "cnn_dailymail"
+    return _prepare(str(tmp_path_factory.mktemp("tfds")))
+
+
+def _prepare(data_dir, stories=25, file_format="tfrecord"):
+    name, numbers = "cnn_dailymail", range(stories)
     stories, splits = {}, {}
-    for number in range(25):
+    for number in numbers:
         split = SPLITS.get(number % 10, "train")
         texts = f"Zürich {number}. {'Words. ' * number}End.", f"H {number}."
         stories[f"{number:040x}"] = (split, *texts)
@@ -35,6 +42,7 @@ def prepared(tmp_path_factory):
         data_dir=data_dir,
         split_datasets=splits,
         features=tfds.builder(name, data_dir=data_dir).info.features,
+        file_format=file_format,
     )
     return data_dir, stories
 
@@ -93,6 +101,65 @@ def test_every_record_lost_to_damage_is_counted_whatever_the_tasks(
         assert sum(u.records for u in lost) == len(frames) - 5
         assert (len(lost) > 1) is is_cut
         assert lost[-1].detail.endswith(f" to {len(frames) - 1} are lost")
+
+
+@pytest.mark.parametrize("file_format", ["array_record", "parquet"])
+def test_other_formats_hold_what_the_reader_of_tfds_finds(
+    prepared, tmp_path, file_format
+):
+    _prepare(str(tmp_path), file_format=file_format)
+    (shard,) = tmp_path.glob("cnn_dailymail/3.4.0/*train*")
+    place, lost = 1000, 1  # A byte, and how many records are lost if it is changed.
+    if file_format == "parquet":
+        pq.write_table(pq.read_table(shard), shard, row_group_size=8)
+        column = pq.read_metadata(shard).row_group(1).column(0)
+        place, lost = column.dictionary_page_offset, 8
+    flags = {"data_dir": str(tmp_path), "task_bytes": 1000}
+    tasks, documents = read_corpus("tfds:cnn_dailymail:train", **flags)
+    found = [(d.document_id, d.article, d.highlights) for d in documents]
+    builder = tfds.builder("cnn_dailymail", data_dir=str(tmp_path))
+    fields = "id", "article", "highlights"
+    expected = [
+        tuple(row[field].decode() for field in fields)
+        for row in builder.as_data_source(split="train")
+    ]
+    assert len(tasks) > 1 and found == expected and len(found) == 21
+    others = read_corpus("tfds:cnn_dailymail:train", data_dir=prepared[0])[1]
+    assert [d.source_position for d in documents] == [d.source_position for d in others]
+    # A shard that is changed in place, and one that is cut.
+    content = shard.read_bytes()
+    changed = bytearray(content)
+    changed[place] ^= 0xFF
+    for damaged, missing in ((changed, lost), (content[: len(content) // 2], 21)):
+        shard.write_bytes(damaged)
+        for flags["task_bytes"] in (1000, 1 << 30):
+            read, letters = parted(read_corpus("tfds:cnn_dailymail:train", **flags)[1])
+            assert {each.reason for each in letters} == {"broken_shard"}
+            assert sum(each.records for each in letters) == missing == 21 - len(read)
+            assert all(each in documents for each in read)
+
+
+def test_sets_that_cannot_be_read_are_refused_at_the_start(
+    prepared, tmp_path, monkeypatch
+):
+    def refused(message):
+        with pytest.raises(UsageError, match=message):
+            read_corpus("tfds:cnn_dailymail", data_dir=str(tmp_path))
+
+    # TFDS leaves 100 of 250 out of its Parquet file, and counts them.
+    _prepare(str(tmp_path), stories=312, file_format="parquet")
+    refused(r"-train\S+ has 150 of the 250 examples that .* file_format='array_record'")
+    (info,) = tmp_path.glob("cnn_dailymail/3.4.0/dataset_info.json")
+    described = info.read_text()
+    for name, reason in (
+        ("riegeli", "the format riegeli, which precis does not read; prepare it again"),
+        ("array_record", "the package array_record is missing; prepare it again with"),
+    ):
+        info.write_text(described.replace('"parquet"', f'"{name}"'))
+        monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+        refused(reason)
+    monkeypatch.setattr(files, "is_local", lambda path: False)
+    refused("the format array_record, which is only read from a local disk; prepare")
 
 
 def test_the_types_of_features():
