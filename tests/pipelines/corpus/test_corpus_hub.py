@@ -184,7 +184,6 @@ def test_other_paths_that_cannot_be_read_are_refused_at_the_start(
 ):
     for path, message in (
         (f"{SET}/dat/*.txt", "no file matches .*@.* .there is no folder .*/dat"),
-        (f"{SET}/data", "is a folder; name the files in it, such as .*/data/"),
         ("hf://buckets/acme/b/a", "a bucket has no commits; write hf://datasets/"),
         (f"hf://me:{TOKEN}@huggingface.co/x", r"hf://\*\*\*@.*remove the credentials"),
     ):
