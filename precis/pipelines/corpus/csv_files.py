@@ -8,6 +8,7 @@ import functools
 import itertools
 import math
 import re
+import shlex
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -36,6 +37,8 @@ from precis.pipelines.corpus.task import (
 # The delimiters to try without --delimiter: the first whose header has all needed
 # fields is used, or else the one that gives the most columns.
 _DELIMITERS = (",", ";", "\t", "|")
+_DELIMITER_LINE = re.compile(rb"sep=.\r?\n")
+_LONGEST_NAME = 60  # characters; a longer cell in a header is a text
 _KEPT_HEADERS = 1024
 # The csv module has one limit on the field size for the whole process. Only the holder
 # of this lock changes it.
@@ -120,7 +123,7 @@ def list_tasks(
             dialect = _dialect_of(file, options)
             names = _column_names(file, dialect, options)
             if not tasks or options.article_field not in names:
-                records.check_record_fields(names, options.required_fields, file.path)
+                _check_fields(file, dialect, names, options)
         except UsageError as error:
             if not tasks:
                 raise
@@ -137,6 +140,23 @@ def list_tasks(
             tasks.append(task._replace(dialect=dialect))
     records.note_mixed_files(forms, options.fields)
     return [*tasks, *listing.unreadable_tasks(lost)]
+
+
+def _check_fields(
+    file: CorpusFile, dialect: _Dialect, names: Sequence[str], options: CorpusOptions
+) -> None:
+    """Refuses a file without a needed column, or without a header row."""
+    needed = options.required_fields
+    longest = max(names, key=len)
+    if len(longest) > _LONGEST_NAME and needed[0] not in names:
+        numbered = {longest: needed[0]}
+        row = (numbered.get(name, f"c{n}") for n, name in enumerate(names, 1))
+        raise UsageError(
+            f"{file.path} has no header row (its first row holds a text of "
+            f"{len(longest)} characters); write one before it: `(echo "
+            f"'{dialect.delimiter.join(row)}'; cat {shlex.quote(file.path)}) > NEW.csv`"
+        )
+    records.check_record_fields(names, needed, file.path)
 
 
 def _row_starts(
@@ -250,12 +270,11 @@ def _column_names(
     try:
         names = [_decode(cell, options) or "" for cell in cells]
     except UnicodeDecodeError as error:
-        problem = (
-            f"it is not {options.encoding.upper()}: {error.reason}; --encoding "
-            f"{fitting_encoding(line.text)} fits"
-        )
-    if other := describe_format(file.path, options.encoding):
-        problem = f"it is {other}"
+        problem = f"it is not {options.encoding.upper()}: {error.reason}"
+        if fitting := fitting_encoding(line.text):
+            problem += f"; --encoding {fitting} fits"
+    if other := describe_format(file.path, "csv", options):
+        raise UsageError(f"{file.path} does not hold CSV: it is {other}")
     if problem:
         raise UsageError(
             f"{file.path} has no header row ({problem}); its first row must hold the "
@@ -427,6 +446,10 @@ def _rows(
     max_bytes, encoding = options.max_record_bytes, options.encoding
     physical = read_lines(
         file.path, start, max_bytes=max_bytes, version=version, encoding=encoding
+    )
+    # Excel writes and reads a first line that names the delimiter.
+    physical = itertools.dropwhile(
+        lambda line: line.start == 0 and _DELIMITER_LINE.fullmatch(line.text), physical
     )
     lines = _RowLines(physical, dialect, options)
     reader = csv.reader(

@@ -252,10 +252,14 @@ def name_first(letters: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _encoding_hint(reasons: Mapping[str, int], folder: str) -> str:
-    """Suggests an encoding if most records failed because they are not UTF-8."""
+    """Suggests an encoding if most records failed because they are not UTF-8, or says
+    that they are no text.
+    """
     if 2 * reasons.get("read/invalid_utf8", 0) < sum(reasons.values()):
         return ""
     letters = _lost_records(folder)
     raws = (each["raw"] for each in letters if each["reason"] == "invalid_utf8")
     raw = b"".join(itertools.islice(raws, _LETTERS_FOR_ENCODING))
-    return f"; the texts are not UTF-8; try --encoding {fitting_encoding(raw)}"
+    if fitting := fitting_encoding(raw):
+        return f"; the texts are not UTF-8; try --encoding {fitting}"
+    return "; they are binary data; name files of text"

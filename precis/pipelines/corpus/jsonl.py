@@ -5,6 +5,7 @@ Large plain and gzip files are cut by byte range.
 
 import itertools
 import json
+import shlex
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -14,7 +15,11 @@ from precis.model.errors import UsageError
 from precis.model.text.document import Document
 from precis.pipelines.corpus import kept_fields, listing, records
 from precis.pipelines.corpus.compression import codec_of
-from precis.pipelines.corpus.formats import OTHER_FORMAT, describe_format
+from precis.pipelines.corpus.formats import (
+    OTHER_FORMAT,
+    describe_format,
+    wrapped_list,
+)
 from precis.pipelines.corpus.lines import UTF_16, Line, read_lines
 from precis.pipelines.corpus.opening import open_source
 from precis.pipelines.corpus.options import CorpusOptions
@@ -85,16 +90,39 @@ def _first_records(
         parsed = [_parse(line, file.path, options) for line in lines]
         folders = dict.fromkeys(records.folder_values(file.path), "")
         first = [record | folders for record in parsed if isinstance(record, dict)]
-        if first and lines[0].text.strip() != b"[":  # Arrays may be cut into lines.
+        # A line of an array, or of an object over lines, may be an object, too.
+        is_other = first and not isinstance(parsed[0], dict)
+        if first and not (is_other and _other_format(file, lines, options)):
             names = dict.fromkeys(
                 name for record in first for name in records.field_names(record)
             )
+            if options.article_field not in names:
+                _refuse_other_format(file, lines, options)
             records.check_record_fields(names, options.required_fields, file.path)
             return first
     for file in corpus_files[:1]:
-        if other := describe_format(file.path, options.encoding):
-            raise UsageError(f"{file.path} does not hold JSON lines: it is {other}")
+        lines = [*itertools.islice(_records(file, options), 2)]
+        _refuse_other_format(file, lines, options)
     return []
+
+
+def _refuse_other_format(
+    file: CorpusFile, lines: Sequence[Line], options: CorpusOptions
+) -> None:
+    if other := _other_format(file, lines, options):
+        raise UsageError(f"{file.path} does not hold JSON lines: it is {other}")
+
+
+def _other_format(
+    file: CorpusFile, lines: Sequence[Line], options: CorpusOptions
+) -> str:
+    """Describes a file that is not JSON lines by its first lines, at least two if it
+    has two; "" if it may be JSON lines.
+    """
+    text = lines[0].text.decode(errors="replace") if len(lines) == 1 else ""
+    other = wrapped_list(text, options.article_field)
+    other = other.replace("FILE", shlex.quote(file.path))
+    return other or describe_format(file.path, "jsonl", options)
 
 
 def read(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
@@ -122,10 +150,11 @@ def _file_problem(first: Sequence[Line], task: Task, options: CorpusOptions) -> 
       task: the task that begins with these lines.
       options: how to read the file.
     """
-    if other := describe_format(task.paths[0], options.encoding):
+    is_all = len(first) == 1 and task.stop == -1
+    if other := _other_format(task.files[0], first if is_all else (), options):
         return f"the file is {other}"
     names = (f'"{name.rpartition(".")[2]}"'.encode() for name in task.fields.names)
-    is_all = len(first) == 1 and task.stop == -1 and not first[0].problem
+    is_all = is_all and not first[0].problem
     if is_all and not any(name in first[0].text for name in names):
         return "the file has one line, which holds none of the fields to read"
     return ""

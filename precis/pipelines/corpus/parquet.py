@@ -68,9 +68,11 @@ def list_tasks(
         except (pa.ArrowInvalid, OSError) as error:
             if not is_damage(error):
                 raise
-            detail = f"its footer cannot be read: {str(error).splitlines()[0]}"
-            other = describe_format(file.path)
-            if other and "parquet:" not in other:
+            detail = (
+                f"its footer cannot be read: {str(error).splitlines()[0]}; name files "
+                "that are complete"
+            )
+            if other := describe_format(file.path, "parquet", options):
                 detail = f"it is {other}"
             unreadable.append(file._replace(problem=UNREADABLE, detail=detail))
             continue
@@ -81,10 +83,7 @@ def list_tasks(
         tasks += _group_tasks(file, metadata, fields, options)
     if unreadable and len(unreadable) == len(corpus_files):
         file = unreadable[0]
-        raise UsageError(
-            f"{file.path} cannot be read as Parquet ({file.detail}); "
-            "name Parquet files that are complete and not encrypted"
-        )
+        raise UsageError(f"{file.path} cannot be read as Parquet: {file.detail}")
     records.note_mixed_files(forms, options.fields)
     return [*tasks, *listing.unreadable_tasks(unreadable)]
 

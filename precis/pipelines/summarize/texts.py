@@ -296,7 +296,8 @@ def read_document(file: str, of_text: Mapping[str, Any]) -> Article:
     if not isinstance(record, Article):
         way_out = ""
         if record.reason == "invalid_utf8":
-            way_out = f"; it seems to be {fitting_encoding(raw)}: save it as UTF-8"
+            kind = fitting_encoding(raw) or "binary data"
+            way_out = f"; it seems to be {kind}: save it as text in UTF-8"
         raise DataError(f"{name}: {record.reason}: {record.detail}{way_out}")
     if not record.body or "\0" in record.document.article:
         raise DataError(

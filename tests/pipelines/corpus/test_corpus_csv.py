@@ -154,6 +154,21 @@ def test_the_header_is_checked(tmp_path, content, message):
         read_corpus(f"csv:{tmp_path}/b.csv")
 
 
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_a_first_line_may_name_the_delimiter_as_excel_has_it(tmp_path, delimiter):
+    rows = ["id", "article"], ["1", "a, b; c"], ["2", "d"]
+    lines = (delimiter.join(f'"{cell}"' for cell in row) for row in rows)
+    content = "\r\n".join([f"sep={delimiter}", *lines, ""])
+    (tmp_path / "a.csv").write_text(content, encoding="utf-8-sig", newline="")
+    records = read_corpus(f"csv:{tmp_path}/a.csv", task_bytes=20)[1]
+    found = [(d.document_id, d.article, d.source_position) for d in records]
+    end = content.encode("utf-8-sig").index
+    assert found == [
+        ("1", "a, b; c", f"byte {end(b'1') - 1}"),
+        ("2", "d", f"byte {end(b'2') - 1}"),
+    ]
+
+
 def test_each_file_has_its_own_header(tmp_path):
     (tmp_path / "a.csv").write_text("id,article,,,x,x\n1,a,,,7,8\n")
     (tmp_path / "b.csv").write_text("article,id\nb,2\n")

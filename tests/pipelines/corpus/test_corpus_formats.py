@@ -3,13 +3,18 @@ and many records that are lost for one reason.
 """
 
 import bz2
+import contextlib
 import datetime
 import gzip
 import json
 import lzma
+import sqlite3
 
 import duckdb
+import fastavro
 import pyarrow as pa
+import pyarrow.feather
+import pyarrow.orc
 import pyarrow.parquet as pq
 import pytest
 from support import paragraphs
@@ -161,6 +166,104 @@ def test_a_file_of_another_format_is_named(tmp_path, content, words):
             assert record.detail.startswith("it is a")
 
 
+def _written(kind, path):
+    """A table of one document as a program or library writes it."""
+    table = pa.table({"id": ["a"], "article": [TEXT]})
+    if kind == "arrow":
+        pyarrow.feather.write_feather(table, path)
+    elif kind == "stream":
+        with pa.ipc.new_stream(path, table.schema) as stream:
+            stream.write_table(table)
+    elif kind == "orc":
+        pyarrow.orc.write_table(table, path)
+    elif kind == "sqlite":
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            connection.execute("create table d (id, article)")
+    else:
+        field = {"name": "article", "type": "string"}
+        schema = {"type": "record", "name": "d", "fields": [field]}
+        with open(path, "wb") as file:
+            fastavro.writer(file, schema, [{"article": TEXT}])
+
+
+WRITERS = {
+    "arrow": "Arrow; `python -c .*format='arrow'.* FILE` makes Parquet$",
+    "stream": "Arrow stream; `datasets.Dataset.from_file",
+    "orc": "ORC; `python -c .*format='orc'.* FILE` makes Parquet$",
+    "sqlite": "SQLite; `sqlite3 -csv -header FILE 'select ",
+    "avro": "Avro; `fastavro FILE > NEW.jsonl`",
+}
+
+
+@pytest.mark.parametrize(("kind", "words"), WRITERS.items())
+def test_a_table_of_another_format_is_named(tmp_path, kind, words):
+    path = tmp_path / "a b"
+    _written(kind, path)
+    for scheme in ("jsonl", "csv", "parquet"):
+        with pytest.raises(UsageError, match=words.replace("FILE", f"'{path}'")):
+            read_corpus(f"{scheme}:{path}")
+
+
+RECORD = {"id": "x", "article": TEXT}
+LINE, PRETTY = json.dumps(RECORD), json.dumps(RECORD, indent=2)
+LISTED = {"n": 1, "data": [RECORD] * 2}
+
+
+@pytest.mark.parametrize(
+    ("scheme", "content", "words"),
+    [
+        ("jsonl", f'id,article\n1,"{TEXT}"\n', "it is CSV; --corpus csv:FILE reads"),
+        ("jsonl", f"id\tarticle\n\n1\t{TEXT}\n", "it is CSV; --corpus csv:FILE reads"),
+        ("parquet", f"id,article\n1,{TEXT}\n", "it is CSV; --corpus csv:FILE reads"),
+        ("csv", f"{LINE}\n" * 2, "it is JSON lines; --corpus jsonl:FILE reads"),
+        ("parquet", f"{LINE}\n" * 2, "it is JSON lines; --corpus jsonl:FILE reads"),
+        ("jsonl", f"{PRETTY}\n" * 2, "it is JSON over lines; `jq -c . FILE` m"),
+        ("jsonl", f"\x1e{LINE}\n" * 2, "it is JSON after .*; `tr -d '.036' < FILE | j"),
+        ("jsonl", LINE * 2, "it is JSON objects in one line; `jq -c . FILE` makes"),
+        ("jsonl", f"{LINE},\n" * 2, "lines with commas; `sed 's/,\\$//' FILE` takes"),
+        ("jsonl", json.dumps(LISTED), "it is JSON with a list; `jq -c '.data.*' FILE`"),
+        ("jsonl", json.dumps(LISTED, indent=1), "with a list; `jq -c '.data.*' FILE`"),
+        (
+            "jsonl",
+            json.dumps({"version": "1.1", "data": [RECORD] * 80_000}),  # over 8 MiB
+            "it is JSON with a list; `jq -c '.data.*' FILE` makes JSON lines",
+        ),
+        ("jsonl", "\0\4\5 table" * 9, "it is binary data of an unknown format; name"),
+        (
+            "csv",
+            f'1,"{TEXT}",x\n',
+            r"a text of \d+ char.*\(echo 'c1,article,c3'; cat ",
+        ),
+    ],
+)
+def test_records_of_another_format_are_named(tmp_path, scheme, content, words):
+    path = tmp_path / "a"
+    path.write_text(content)
+    with pytest.raises(UsageError, match=words.replace("FILE", str(path))):
+        read_corpus(f"{scheme}:{path}")
+
+
+def test_a_record_with_a_list_of_objects_is_a_record(tmp_path):
+    record = {"refs": [{"n": 1}], "id": "x", "article": None}
+    (tmp_path / "a.jsonl").write_text(json.dumps(record))
+    (lost,) = read_corpus(f"jsonl:{tmp_path}/a.jsonl")[1]
+    assert lost.reason == "missing_field"
+    (tmp_path / "a.jsonl").write_text(json.dumps({**record, "more": [{}]}, indent=1))
+    with pytest.raises(UsageError, match="JSON over lines; `jq -c . "):
+        read_corpus(f"jsonl:{tmp_path}/a.jsonl")
+
+
+def test_binary_records_have_no_encoding(tmp_path):
+    lost = b"\0\1\4\xff\xfe\n" * 9
+    (tmp_path / "a.jsonl").write_bytes(LINE.encode() + b"\n" + lost)
+    with pytest.raises(
+        DataError, match="; they are binary data; name files of text; f"
+    ):
+        precis.summarize(
+            corpus=f"jsonl:{tmp_path}/*l", output=tmp_path / "o", extractive="lead"
+        )
+
+
 ROWS = [json.dumps({"id": f"x{n}", "article": TEXT}) for n in range(9)]
 LFS = f"version https://git-lfs.github.com/spec/v1\noid sha256:{64 * 'a'}\nsize 9\n"
 STORE = "<Error><Code>NoSuchKey</Code><Key>a</Key></Error>"
@@ -177,7 +280,7 @@ KINDS = {
     "minified": (f"[{','.join(ROWS)}]", "a JSON array; `jq -c '.[]' "),
     "mongoexport": ("[" + ",\n".join(ROWS) + "]\n", "a JSON array"),
     "duckdb": ("[\n\t" + ",\n\t".join(ROWS) + "\n]\n", "a JSON array"),
-    "gdal": ('{\n"type": "x",\n"f": [\n' + ",\n".join(ROWS) + "\n]}", "`jq -c . "),
+    "gdal": ('{\n"type": "x",\n"f": [\n' + ",\n".join(ROWS) + "\n]}", "c '.f[]'"),
     "pretty": (json.dumps(json.loads(ROWS[0]), indent=2), "`jq -c . "),
     "utf-16": ("\n".join(ROWS).encode("utf-16"), "is UTF-16; --encoding utf-16 reads"),
     "utf-16-le": ("\n".join(ROWS).encode("utf-16-le"), "`iconv -f utf-16le "),

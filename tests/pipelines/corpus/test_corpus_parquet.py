@@ -94,7 +94,7 @@ def test_a_column_that_comes_twice_is_refused(tmp_path):
 
 def test_a_file_that_is_no_parquet_is_refused(tmp_path):
     (tmp_path / "b.parquet").write_bytes(b"no parquet at all")
-    message = r"b.parquet cannot be read as Parquet \(its footer .*\); name "
+    message = "b.parquet cannot be read as Parquet: its footer .*; name files that are"
     with pytest.raises(UsageError, match=message):
         read_corpus(f"parquet:{tmp_path}/b.parquet")
 
@@ -131,4 +131,6 @@ def test_a_file_without_a_footer_is_lost_by_its_name(tmp_path, damage):
     *documents, lost = read_corpus(f"parquet:{tmp_path}/*")[1]
     assert [d.document_id for d in documents] == [str(index) for index in range(9)]
     assert place_and_reason(lost) == (str(path), "file", "file_unreadable")
-    assert lost.detail.startswith("its footer cannot be read: ")
+    kinds = {"encrypted": "an encrypted footer; write it w", "length": "its footer ca"}
+    kinds["empty"] = kinds["length"]
+    assert kinds.get(damage, "Parquet that is cut or not comp") in lost.detail

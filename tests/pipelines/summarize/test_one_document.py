@@ -97,7 +97,7 @@ def test_a_short_document_is_its_own_summary(monkeypatch, capsys):
         (b"%PDF-1.4\n\x80", "is a PDF; `pdftotext it.txt - | precis summarize --text "),
         (b"%PDF-1.4 by chance", "it is a PDF; `pdftotext it.txt -"),
         (b"\x1f\x8b\x08\x00", "is compressed by gzip; `gunzip -c it.txt | precis"),
-        (b"PK\x03\x04\xff", "it is a zip file, such as .docx; unpack it or save it"),
+        (b"PK\x03\x04\xff", "it is a zip file, such as .docx or .xlsx; unpack"),
         (b"PAR1\x15\0", "it is Parquet; --corpus parquet:it.txt reads its rows"),
         (b"\xff\xfeR\0", "it is UTF-16; --encoding utf-16 reads it"),
         (b"R" * (1 << 20) + b"!", "more than 1,048,576 bytes .--max_record_mb"),
