@@ -39,6 +39,7 @@ from precis.pipelines.corpus.task import (
 _DELIMITERS = (",", ";", "\t", "|")
 _DELIMITER_LINE = re.compile(rb"sep=.\r?\n")
 _LONGEST_NAME = 60  # characters; a longer cell in a header is a text
+_FIRST_ROWS = 20
 _KEPT_HEADERS = 1024
 # The csv module has one limit on the field size for the whole process. Only the holder
 # of this lock changes it.
@@ -156,7 +157,9 @@ def _check_fields(
             f"{len(longest)} characters); write one before it: `(echo "
             f"'{dialect.delimiter.join(row)}'; cat {shlex.quote(file.path)}) > NEW.csv`"
         )
-    records.check_record_fields(names, needed, file.path)
+    rows = itertools.islice(_rows(file, dialect, options), 1, _FIRST_ROWS)
+    first = (dict(zip(names, cells, strict=False)) for _, cells in rows)
+    records.check_record_fields(names, needed, options.fields, file.path, first)
 
 
 def _row_starts(

@@ -98,7 +98,9 @@ def _first_records(
             )
             if options.article_field not in names:
                 _refuse_other_format(file, lines, options)
-            records.check_record_fields(names, options.required_fields, file.path)
+            records.check_record_fields(
+                names, options.required_fields, options.fields, file.path, first
+            )
             return first
     for file in corpus_files[:1]:
         lines = [*itertools.islice(_records(file, options), 2)]

@@ -104,7 +104,8 @@ def _types(
     types = _field_types(known or schema)
     if not known:
         types |= dict.fromkeys(records.folder_values(file.path), pa.string())
-    records.check_record_fields(types, options.required_fields, file.path)
+    needed, example = options.required_fields, [_example(pa.struct(known or schema))]
+    records.check_record_fields(types, needed, options.fields, file.path, example)
     return types
 
 
@@ -117,6 +118,15 @@ def _field_types(fields: pa.Schema | pa.StructType) -> dict[str, pa.DataType]:
             for name, kind in _field_types(field.type).items():
                 types.setdefault(f"{field.name}.{name}", kind)
     return types
+
+
+def _example(kind: pa.DataType) -> Any:
+    """A value with an empty text wherever a type has texts."""
+    if isinstance(kind, pa.StructType):
+        return {field.name: _example(field.type) for field in kind}
+    if isinstance(kind, pa.ListType | pa.LargeListType):
+        return [_example(kind.value_type)]
+    return "" if _kind_of(kind) == "string" else None
 
 
 def _kind_of(kind: pa.DataType) -> str:

@@ -3,12 +3,16 @@
 Field names are checked before the work begins, values during the work.
 """
 
+import difflib
 import functools
-from collections.abc import Iterable, Mapping, Sequence
+import itertools
+import re
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 
-from precis.model.config import suggestion
 from precis.model.errors import UsageError
 from precis.model.progress.stages import say
 from precis.model.text.document import Document
@@ -42,32 +46,102 @@ def folder_values(path: str) -> dict[str, str | None]:
     }
 
 
+# The usual names of fields, without signs between words, the likeliest first.
+_USUAL = {
+    "article_field": "article articletext articlebody text body bodytext fulltext "
+    "content maintext plaintext document story source dialogue transcript passage "
+    "paper context",
+    "highlights_field": "highlights highlight summary abstract target tldr headline "
+    "title",
+    "id_field": "id docid documentid articleid paperid guid uuid key url",
+    "split_field": "split",
+}
+_LISTED_NAMES, _NAME_CHARACTERS = 20, 40  # most, in a message
+
+
 def check_record_fields(
     present: Iterable[str],
     needed: Sequence[str],
+    fields: Fields,
     path: str,
+    examples: Iterable[Record] = (),
 ) -> None:
     """Refuses a file without a field that is needed.
 
     Args:
       present: the field names of the file; nested fields are written as `doc.body`.
       needed: the names that are required, the article's first.
+      fields: the names of the fields to read.
       path: the path of the file, whose folders may name further fields.
+      examples: records of the file, in which fields with texts are found; by default
+          any field may have texts.
 
     Raises:
       UsageError: the message names the field, the existing fields and the flag.
     """
     names = [*present, *folder_values(path)]
-    missing = [name for name in needed if name not in names]
-    if not missing:
+    missing = next((name for name in needed if name not in names), None)
+    if missing is None:
         return
-    way_out = suggestion(missing[0], names) or "name another field"
+    named = dict(zip(_USUAL, fields, strict=False))
+    flag = next((each for each in named if named[each] == missing), "keep_fields")
+    likely = _likely_field(missing, flag, names, examples)
+    way_out = f"name another field with --{flag}"
+    if likely:
+        way_out = f"did you mean {likely!r}? (--{flag} {shlex.quote(likely)})"
+    listed = [repr(name[:_NAME_CHARACTERS]) for name in names[:_LISTED_NAMES]]
+    if len(names) > len(listed):
+        listed[-1] += f" and {len(names) - len(listed)} more"
     raise UsageError(
-        f"{path} has no field {missing[0]!r}, "
-        f"it has {', '.join(map(repr, names)) or 'none'}"
-        + f"; {way_out} (with --article_field, --highlights_field, --id_field, "
-        "--split_field or --keep_fields)"
+        f"{path} has no field {missing!r}, it has {', '.join(listed) or 'none'}; "
+        f"{way_out}"
     )
+
+
+def _likely_field(
+    missing: str, flag: str, names: Sequence[str], examples: Iterable[Record]
+) -> str:
+    """The field that the user may mean with a missing one; "" if there is none.
+
+    An article is in a field with long texts, whose name is not usual for another field.
+    """
+    sizes = Counter[str]()
+    for name, size in itertools.chain.from_iterable(map(_text_sizes, examples)):
+        sizes[name] += size
+    candidates = (
+        [*names] if flag in ("id_field", "keep_fields") else list(sizes or names)
+    )
+    usual = _USUAL.get(flag, "").split()
+    if flag == "article_field":
+        others = {*" ".join(_USUAL.values()).split()}.difference(usual)
+        candidates = [name for name in candidates if others.isdisjoint(_words(name))]
+        least = max((sizes[name] for name in candidates), default=0) / 20
+        candidates = [name for name in candidates if sizes[name] >= least]
+    close = difflib.get_close_matches(missing, candidates, n=1, cutoff=0.7)
+    known = [name for name in candidates if _words(name)[-1] in usual]
+    known.sort(key=lambda name: usual.index(_words(name)[-1]))
+    # The default name is not mistyped.
+    found = known + close if missing in usual else close + known
+    if flag == "article_field" and (sizes.total() or len(candidates) == 1):
+        found += sorted(candidates, key=lambda name: -sizes[name])
+    return next(iter(found), "")
+
+
+def _words(name: str) -> list[str]:
+    """The parts of the name of a nested field in small letters, without signs."""
+    return [re.sub(r"[\W_]", "", part) for part in name.lower().split(".")]
+
+
+def _text_sizes(value: Any, name: str = "") -> Iterator[tuple[str, int]]:
+    """The lengths of the texts of a record, each with the name of its field."""
+    if isinstance(value, str):
+        yield name, len(value)
+    elif isinstance(value, Mapping):
+        for inner, each in value.items():
+            yield from _text_sizes(each, f"{name}.{inner}" if name else inner)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _text_sizes(each, name)
 
 
 def check_repeated(present: Sequence[str], fields: Fields, path: str) -> None:

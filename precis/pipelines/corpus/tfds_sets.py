@@ -56,7 +56,8 @@ def list_tasks(where: str, options: CorpusOptions) -> list[Task]:
     name, _, split = where.partition(":")
     builder = _builder(name, options.data_dir)
     features, folder = builder.info.features, str(builder.data_dir)
-    records.check_record_fields(sorted(features), options.required_fields, folder)
+    needed = options.required_fields
+    records.check_record_fields(sorted(features), needed, options.fields, folder)
     fields = options.typed_fields(lambda field: feature_kind(features[field]))
     kind = _check_format(builder.info.file_format.value, folder)
     splits = list(builder.info.splits)

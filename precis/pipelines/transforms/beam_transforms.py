@@ -300,7 +300,7 @@ def _present_fields(
       UsageError: the rows lack a field.
     """
     names = named.article, *filter(None, named[1:4]), *kept
-    check_record_fields(types, names, "the PCollection")
+    check_record_fields(types, names, named, "the PCollection")
     defaults = zip(named[1:4], ("highlights", "id", "split"), strict=True)
     highlights, document_id, split = (
         name or (usual if usual in types else "") for name, usual in defaults

@@ -132,6 +132,39 @@ def test_remote_files_are_read_and_have_versions(name):
 
 
 @pytest.mark.parametrize(
+    ("row", "flags", "meant"),
+    [
+        ({"articles": 1, "artist": "x", "lead": "y" * 50, "note": "z"}, {}, "lead"),
+        ({"id": "a" * 50, "title": "b" * 50, "Content": "c"}, {}, "Content"),
+        ({"doc": {"name": "n", "Full-Text": "Rain."}}, {}, "doc.Full-Text"),
+        ({"abstract": [{"text": "a"}], "body": [{"text": "b"}]}, {}, "body.text"),
+        ({"text": "a" * 9, "story": "b" * 9}, {"article_field": "storry"}, "story"),
+        ({"article": "a", "tldr": "b"}, {"highlights_field": "summary"}, "tldr"),
+        ({"article": "a", "doc_id": 1}, {"id_field": "id"}, "doc_id"),
+    ],
+)
+@pytest.mark.parametrize("name", ["jsonl", "parquet"])
+def test_the_field_that_is_meant_has_texts(tmp_path, name, row, flags, meant):
+    if name == "jsonl":
+        (tmp_path / "a").write_text(json.dumps(row) + "\n")
+    else:
+        pq.write_table(pa.Table.from_pylist([row]), tmp_path / "a")
+    (flag,) = flags or ["article_field"]
+    message = rf"did you mean '{meant}'\? \(--{flag} {meant}\)$"
+    if name == "parquet" and meant == "lead":  # The length of texts is unknown.
+        message = "name another field with --article_field$"
+    with pytest.raises(UsageError, match=message):
+        read_corpus(f"{name}:{tmp_path}/a", **flags)
+
+
+def test_many_and_long_field_names_are_cut(tmp_path):
+    row = {**{f"{n} {'x' * 99}": n for n in range(200)}}
+    (tmp_path / "a").write_text(json.dumps(row))
+    with pytest.raises(UsageError, match="'19 x{37}' and 180 more; name another"):
+        read_corpus(f"jsonl:{tmp_path}/a")
+
+
+@pytest.mark.parametrize(
     ("name", "position"),
     [("jsonl", "byte 7"), ("csv", "byte 23"), ("parquet", "row group 0 row 0")],
 )
@@ -146,10 +179,11 @@ def test_field_names_are_mapped_and_checked(tmp_path, name, position):
     assert read_corpus(corpus, **names)[1][-1:] == [
         Document("k", "dev", "B", "A", {}, f"{tmp_path}/{file}", position)
     ]
-    message = "has no field 'article', it has 'body', 'abstract', 'key', 'part'; n"
+    message = "has no field 'article', it has 'body', 'abstract', 'key', 'part'; did "
+    message += r"you mean 'body'\? \(--article_field body\)$"
     with pytest.raises(UsageError, match=message):
         read_corpus(corpus)
-    message = "no field 'abstracts', .*did you mean abstract"
+    message = "no field 'abstracts', .*did you mean 'abstract'.*--highlights_field abs"
     with pytest.raises(UsageError, match=message):
         read_corpus(corpus, article_field="body", highlights_field="abstracts")
     for flag, field in (("id_field", "id"), ("split_field", "split")):

@@ -92,7 +92,7 @@ def test_the_fields_of_json_lines_are_kept(tmp_path):
         {"day": "", "section": 7},
     )
     names = "views,share,section,tags,day:date"
-    with pytest.raises(UsageError, match="has no field 'view', .*did you mean views"):
+    with pytest.raises(UsageError, match="has no field 'view', .*did you mean 'views'"):
         read_corpus(corpus, keep_fields="view")
     # One of the first twenty values of `views` has a point.
     double, text = pa.float64(), pa.string()

@@ -212,7 +212,7 @@ def test_a_row_of_other_settings_fails_the_pipeline():
         ),
         (
             SummarizeDocuments(article_field="body", id_field="urls"),
-            "no field 'urls'.*did you mean url",
+            "no field 'urls'.*did you mean 'url'",
         ),
         (
             SummarizeDocuments(article_field="body", keep_fields=["language"]),
