@@ -2,26 +2,41 @@
 
 import datetime
 import decimal
+import email.utils
 import json
 import math
 import re
+import reprlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from precis.model.config import comma_list
 from precis.model.errors import UsageError
 from precis.pipelines.corpus.task import KeptField, Task
+from precis.pipelines.corpus.values import field_value, is_missing, plain_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-KINDS = ("string", "int64", "double", "bool", "date", "timestamp", "json")
+# Seconds and milliseconds since 1970, in UTC, and their microseconds.
+_EPOCHS = {"epoch": 10**6, "epoch_ms": 10**3}
+KINDS = ("string", "int64", "double", "bool", "date", "timestamp", *_EPOCHS, "json")
 _INT64 = range(-(2**63), 2**63)
-_BOOLS = {"true": True, "false": False, "1": True, "0": False}
+_TRUE, _FALSE = ("true", "t", "yes", "y", "1"), ("false", "f", "no", "n", "0")
+_BOOLS: dict[str, bool] = {word: word in _TRUE for word in (*_TRUE, *_FALSE)}
+_START = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 # The exceptions of a conversion when a value does not have the type.
-_NO_VALUE = (LookupError, OverflowError, RecursionError, TypeError, ValueError)
+_NO_VALUE = (ArithmeticError, LookupError, RecursionError, TypeError, ValueError)
+# A time of RFC 2822; in a zone of another name `email` would read it as UTC.
+_MAIL_TIME = re.compile(
+    r"([A-Za-z]{3}, ?)?\d{1,2} [A-Za-z]{3} \d{4} \d\d:\d\d(:\d\d)? "
+    r"([+-]\d{4}|UTC?|GMT|Z|[ECMP][SD]T)( \(.*\))?"
+)
+# What databases add to times of ISO 8601: UTC by name, white space before the offset.
+_NOT_ISO = re.compile(r"(?<=\d)\s*(?:UTC|GMT|Z)$|(?<=\d)\s+(?=[+-]\d)")
+_MIDNIGHT = re.compile(r"(?<=[T ])24(?=(?::?00){0,2}(?:[.,]0+)?(?:[+-]|$))")
+_SAMPLE = datetime.datetime(2024, 12, 31, 23, 59, 58, 999_999, datetime.UTC)
 
 
 class Float(float):
@@ -34,21 +49,35 @@ class Float(float):
 _NUMBERS = {int: "int64", float: "double", Float: "double", decimal.Decimal: "double"}
 
 
+def split_fields(text: str) -> list[str]:
+    """The fields in a list; a comma in parentheses is part of a field.
+
+    day:date(%b %d, %Y),section   ->   day:date(%b %d, %Y)   section
+    """
+    parts = (part.strip() for part in re.split(r",(?![^()]*\))", text))
+    return list(filter(None, parts))
+
+
 def parse_kept_fields(text: str) -> tuple[KeptField, ...]:
-    """Parses fields such as `date:timestamp,section`.
+    """Parses fields such as `date:timestamp,section,day:date(%d.%m.%Y)`.
 
     Raises:
-      UsageError: a type is unknown, or a field is repeated.
+      UsageError: a type is unknown, a form of times is invalid, or a field is repeated.
     """
     kept = []
-    for part in comma_list(text):
+    for part in split_fields(text):
+        with_form = re.fullmatch(r"(.+?):((?:date|timestamp)\((.*)\))", part)
         name, colon, kind = part.rpartition(":")
-        if not colon:
+        if with_form:
+            name, kind, form = with_form.groups()
+            _check_form(form, part)
+        elif not colon:
             name, kind = part, ""
         elif kind not in KINDS or not name:
             raise UsageError(
                 f"--keep_fields {part}: unknown type {kind!r}; the types are "
-                f"{', '.join(KINDS)} (if the name holds a colon, add a type)"
+                f"{', '.join(KINDS)}, and date and timestamp with a form, as in "
+                "date(%d.%m.%Y) (if the name holds a colon, add a type)"
             )
         kept.append(KeptField(name, kind))
     names = [field.name.casefold() for field in kept]
@@ -61,20 +90,24 @@ def parse_kept_fields(text: str) -> tuple[KeptField, ...]:
     return tuple(kept)
 
 
-def field_value(record: Mapping[str, Any], name: str) -> Any:
-    """The value of a field; `doc.body` is the field `body` of `doc`.
+def _check_form(form: str, part: str) -> None:
+    """Checks that Python reads times in a form, and that they have a year.
 
-    A field whose name contains the dot has precedence.
+    Raises:
+      UsageError: it does not.
     """
-    value = record.get(name)
-    if value is not None or "." not in name:
-        return value
-    *path, last = name.split(".")
-    for part in path:
-        record = record.get(part, value)
-        if not isinstance(record, Mapping):
-            return None
-    return record.get(last)
+    # Which names of zones Python knows depends on the machine.
+    problem = "%Z is not possible, %z is" if "%Z" in form else ""
+    try:
+        if _read_form(_SAMPLE.strftime(form), form).year != _SAMPLE.year:
+            problem = "it has no year"
+    except (ValueError, re.error) as error:
+        problem = str(error)
+    if problem:
+        raise UsageError(
+            f"--keep_fields {part}: {form!r} is no form of times ({problem}); write "
+            "one as for strptime of Python, such as %d.%m.%Y or %Y/%m/%d %H:%M:%S"
+        )
 
 
 def found_kind(records: Iterable[Mapping[str, Any]], name: str) -> str:
@@ -83,11 +116,19 @@ def found_kind(records: Iterable[Mapping[str, Any]], name: str) -> str:
     1, 2            int64_found     "a", "b"    string_found
     1, 2.5          double_found    true        bool_found
     1, "a", null    json_found      null        json_found
+    1, NaN          double_found    "a", NaN    string_found
     """
-    types = {type(field_value(record, name)) for record in records} - {type(None)}
     names = {bool: "bool", str: "string"} | _NUMBERS
-    kinds = {names.get(each, "json") for each in types}
-    if kinds == {"int64", "double"}:
+    values = (field_value(record, name) for record in records)
+    kinds = {
+        names.get(type(value), "json") if value == value else "missing number"
+        for value in values
+        if value is not None
+    }
+    # pandas has NaN for null in columns of every type.
+    has_nan = "missing number" in kinds
+    kinds.discard("missing number")
+    if kinds == {"int64", "double"} or (has_nan and kinds <= {"int64"}):
         return "double_found"
     return f"{kinds.pop() if len(kinds) == 1 else 'json'}_found"
 
@@ -96,7 +137,8 @@ def kept_values(record: Mapping[str, Any], kept: Iterable[KeptField]) -> dict[st
     """The values of a record's kept fields, each in the type of its field, or None.
 
     Raises:
-      ValueError: a value does not have the type; the message does not show the value.
+      ValueError: a value does not have the type; the message names the field, the
+          value and a type that fits.
     """
     values = {}
     for name, kind in kept:
@@ -104,15 +146,26 @@ def kept_values(record: Mapping[str, Any], kept: Iterable[KeptField]) -> dict[st
         try:
             values[name] = None if value is None else _converted(value, kind)
         except _NO_VALUE as error:
-            kind = kind.partition("_")[0]
-            is_nested = kind == "string" or isinstance(value, list | dict)
-            fitting = "json" if is_nested else "string"
-            way_out = f"; --keep_fields {name}:{fitting} keeps it unchanged"
-            raise ValueError(
-                f"{name!r} holds a {type(value).__name__.lower()} that is not a valid "
-                f"{kind}" + way_out * (kind != fitting)
-            ) from error
+            raise ValueError(_refusal(name, value, kind)) from error
     return values
+
+
+def _refusal(name: str, value: Any, kind: str) -> str:
+    """Why a value is not kept, and the types that fit."""
+    kind = kind.removesuffix("_found").removesuffix("_text")
+    try:
+        shown, fitting = _converted(value, "string"), "string"
+    except _NO_VALUE:
+        shown, fitting = reprlib.repr(value), "json"
+    shown = f"{shown[:40]}..." if len(shown) > 43 else shown
+    shown = repr(shown) if isinstance(value, str | bytes) else shown
+    ways = [f"{name}:{fitting} keeps it unchanged"] * (kind != fitting)
+    if kind in ("date", "timestamp") and isinstance(value, str):
+        ways.append(f"{name}:{kind}(FORM) reads other forms, such as %d.%m.%Y")
+    elif kind in ("date", "timestamp") and type(value) in _NUMBERS:
+        ways.append(f"{name}:epoch or {name}:epoch_ms reads the time since 1970")
+    way_out = f"--keep_fields {', '.join(ways)}" if ways else "leave the field out"
+    return f"{name!r} holds {shown}, which is not a valid {kind}; {way_out}"
 
 
 def _converted(value: Any, kind: str) -> Any:
@@ -136,22 +189,26 @@ def _converted(value: Any, kind: str) -> Any:
         value = value.strip()
         if not value:
             return None
+    if not is_text and kind != "double" and is_missing(value):
+        return None
     # Python also reads `1_000` and digits of other scripts.
     is_number = is_text and value.isascii() and "_" not in value
+    kind, _, form = kind.partition("(")
+    if form and is_text:
+        value = _read_form(value, form.removesuffix(")"))
     match kind:
-        case "string" if is_text:
-            return value
-        case "string" if isinstance(value, datetime.date):
-            return value.isoformat()
         case "string" if isinstance(value, int | float):
             return value.text if isinstance(value, Float) else json.dumps(value)
-        case "string" if isinstance(value, decimal.Decimal):
-            return f"{value:f}"
+        case "string":
+            return plain_text(value)
         case "int64":
-            is_whole = isinstance(value, float) and value.is_integer()
-            number: Any = int(value) if is_number or is_whole else value
-            is_exact = not is_whole or abs(number) < 2**53
-            if type(number) is int and number in _INT64 and is_exact:
+            number = value
+            if is_number or isinstance(value, float | decimal.Decimal):
+                exact = decimal.Decimal(value)  # A float is exact below 2**53.
+                limit = 2**53 if isinstance(value, float) else 2**64
+                if -limit < exact < limit and exact == exact.to_integral_value():
+                    number = int(exact)
+            if type(number) is int and number in _INT64:
                 return number
         case "double" if is_number or type(value) in _NUMBERS:
             real = float(value)
@@ -162,16 +219,25 @@ def _converted(value: Any, kind: str) -> Any:
                 return real
         case "bool":
             return _BOOLS[f"{value}".lower()]
-        case "date" if is_text:
-            return datetime.date.fromisoformat(value)
-        case "date" if type(value) is datetime.date:
-            return value
+        case "date":
+            moment = _read_time(value) if isinstance(value, str) else value
+            if isinstance(moment, datetime.datetime):
+                return moment.date()
+            if isinstance(moment, datetime.date):
+                return moment
         case "timestamp":
             return _timestamp(value)
-        case "json":  # `json` also writes NaN, which is not JSON.
-            return json.dumps(
-                value, ensure_ascii=False, allow_nan=False, default=_plain
-            )
+        case "epoch" | "epoch_ms" if is_number or type(value) in _NUMBERS:
+            # The shortest text of a float is the number that was meant.
+            count = decimal.Decimal(_converted(value, "string")) * _EPOCHS[kind]
+            if -(2**63) < count < 2**63:
+                return _START + datetime.timedelta(microseconds=math.floor(count))
+        case "json":  # JSON has no NaN.
+            text = json.dumps(value, ensure_ascii=False, default=_plain)
+            if "NaN" in text or "Infinity" in text:
+                value = json.loads(text, parse_constant={"NaN": None}.__getitem__)
+                text = json.dumps(value, ensure_ascii=False)
+            return text
         case "json_text":
             orjson.loads(value)
             return value
@@ -181,7 +247,7 @@ def _converted(value: Any, kind: str) -> Any:
 def _timestamp(value: Any) -> datetime.datetime:
     """Converts a time to UTC; a time without zone is UTC."""
     if isinstance(value, str):
-        value = datetime.datetime.fromisoformat(value)
+        value = _read_time(value)
     if not isinstance(value, datetime.datetime):
         value = datetime.datetime.combine(value, datetime.time())
     if value.tzinfo is None:
@@ -190,17 +256,34 @@ def _timestamp(value: Any) -> datetime.datetime:
     return moment
 
 
+def _read_form(text: str, form: str) -> datetime.datetime:
+    """Reads a time in a form of `strptime`, with English names of months and days."""
+    return datetime.datetime.strptime(text, form)
+
+
+def _read_time(text: str) -> datetime.datetime:
+    """Reads a time as ISO 8601 and RFC 2822 have it, and as databases write it.
+
+    2024-05-01    2024-05-01T10:00:00Z    2024-05-01 10:00:00 UTC    20240501T24:00
+    2024-W18-3    2024-05-01 10:00 +0000  Wed, 01 May 2024 10:00:00 +0200 (CEST)
+    """
+    try:
+        return datetime.datetime.fromisoformat(text)
+    except ValueError:
+        if _MAIL_TIME.fullmatch(text):
+            return email.utils.parsedate_to_datetime(text)
+        text, is_next_day = _MIDNIGHT.subn("00", _NOT_ISO.sub("", text))
+        moment = datetime.datetime.fromisoformat(text)
+        return moment + datetime.timedelta(days=is_next_day)
+
+
 def _plain(value: Any) -> Any:
     """Converts values that JSON does not have."""
-    if isinstance(value, bytes):
-        return value.decode()
-    if isinstance(value, datetime.date | datetime.time):
-        return value.isoformat()
     if isinstance(value, decimal.Decimal):
         return str(value)
     if hasattr(value, "tolist"):  # an array of NumPy
         return value.tolist()
-    raise TypeError
+    return plain_text(value)
 
 
 def kept_column(name: str, kind: str) -> "pa.Field":
@@ -213,8 +296,10 @@ def kept_column(name: str, kind: str) -> "pa.Field":
         "bool": pa.bool_(),
         "date": pa.date32(),
         "timestamp": pa.timestamp("us", tz="UTC"),
+        "epoch": pa.timestamp("us", tz="UTC"),
     }
-    column = types.get(kind.partition("_")[0], pa.string())
+    base = re.split("[_(]", kind)[0]  # int64_found, epoch_ms, date(%Y)
+    column = types.get(base, pa.string())
     return pa.field(
         name, column, metadata={"description": f"field {name} of the corpus"}
     )

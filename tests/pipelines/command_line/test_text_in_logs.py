@@ -1,4 +1,6 @@
-"""No text of a document reaches a log, whatever is wrong with the document."""
+"""No text of a document reaches a log, whatever is wrong with the document; only the
+message about a value of `--keep_fields` shows its beginning.
+"""
 
 import json
 import logging
@@ -17,9 +19,9 @@ def _write_jsonl(folder):
     lines = [
         json.dumps(good).encode(),
         json.dumps({"id": "a", "article": f"{MARK} " * 3000}).encode(),
-        json.dumps({"article": [TEXT]}).encode(),
+        json.dumps({"article": [TEXT, 7]}).encode(),
         json.dumps({**good, "highlights": {MARK: 1}}).encode(),
-        json.dumps({**good, "n": MARK}).encode(),
+        json.dumps({**good, "n": "many"}).encode(),
         json.dumps({**good, "split": f"{MARK} {MARK}"}).encode(),
         json.dumps([TEXT]).encode(),
         json.dumps(good).encode()[:-9],

@@ -1,6 +1,9 @@
 """--keep_fields: fields of the source that travel along with their types."""
 
 import datetime
+import decimal
+import re
+import uuid
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,6 +14,7 @@ from support.corpus_records import read_corpus
 from precis.model.errors import UsageError
 from precis.pipelines.corpus.corpus import list_tasks
 from precis.pipelines.corpus.kept_fields import (
+    Float,
     KeptField,
     found_kind,
     kept_columns,
@@ -22,6 +26,9 @@ from precis.pipelines.corpus.task import DeadLetter
 
 UTC = datetime.UTC
 NOON = datetime.datetime(2024, 2, 29, 12, tzinfo=UTC)
+NAN = float("nan")
+MICROSECOND = datetime.timedelta(microseconds=1)
+ONE = "00000000-0000-0000-0000-000000000001"
 MIDNIGHT = datetime.datetime(1999, 1, 2, tzinfo=UTC)
 
 
@@ -59,10 +66,22 @@ def test_names_and_types_are_parsed():
         KeptField("section", ""),
         KeptField("dc:date", "string"),
     )
+    assert parse_kept_fields(
+        "dc:d:date(%b %d, %Y), at:timestamp(%H:%M %d.%m.%y),n"
+    ) == (
+        KeptField("dc:d", "date(%b %d, %Y)"),
+        KeptField("at", "timestamp(%H:%M %d.%m.%y)"),
+        KeptField("n"),
+    )
     for text, message in (
         ("date:day", r"--keep_fields date:day: unknown type 'day'; .*string, int"),
         (":int64", r"--keep_fields :int64: unknown type"),
         ("a,b,A:json", r"--keep_fields names a more than once"),
+        ("d:date(%d.%Q)", r"'%d.%Q' is no form of times \('Q' is a bad dir.*%d.%m.%Y"),
+        ("d:date(%H:%M)", r"'%H:%M' is no form of times \(it has no year\); write"),
+        ("d:date(%Y %Y)", r"is no form of times \(redefinition of group name"),
+        ("d:date(%Y %Z)", r"is no form of times \(%Z is not possible, %z is\)"),
+        ("d:epoch(%Y)", r"d:epoch\(%Y\): unknown type 'epoch\(%Y\)'"),
     ):
         with pytest.raises(UsageError, match=message):
             CorpusOptions(corpus="jsonl:a", keep_fields=text)
@@ -75,6 +94,9 @@ def test_the_types_of_json_values_are_inferred():
         ("bool_found", [True, False]),
         ("string_found", ["a", None]),
         ("json_found", [None], [1, "a"], [True, 1], [[1]], [{}]),
+        ("double_found", [NAN, 1], [NAN]),
+        ("string_found", ["a", NAN]),
+        ("bool_found", [NAN, True]),
     ):
         for values in columns:
             assert found_kind([{"f": value} for value in values], "f") == kind
@@ -105,14 +127,16 @@ def test_the_fields_of_json_lines_are_kept(tmp_path):
         nothing | {"share": 0.5, "day": datetime.date(2024, 2, 29)},
         nothing | {"views": 4, "section": "x"},
     ]
-    as_it = "keeps it unchanged"
-    assert [(lost.reason, lost.detail) for lost in found[20:23]] == [
-        ("wrong_type", f"{name!r} holds a {held}; --keep_fields {name}:string {as_it}")
-        for name, held in (
-            ("views", "float that is not a valid int64"),
-            ("views", "str that is not a valid int64"),
-            ("day", "str that is not a valid date"),
-        )
+    lost = "which is not a valid"
+    ways = "; --keep_fields {}:string keeps it unchanged"
+    form = ", day:date(FORM) reads other forms, such as %d.%m.%Y"
+    assert [(letter.reason, letter.detail) for letter in found[20:23]] == [
+        ("wrong_type", f"'views' holds 2.5, {lost} int64" + ways.format("views")),
+        ("wrong_type", f"'views' holds 'many', {lost} int64" + ways.format("views")),
+        (
+            "wrong_type",
+            f"'day' holds 'yesterday', {lost} date{ways.format('day')}{form}",
+        ),
     ]
     assert found[23] == nothing | {"section": "7"}
 
@@ -164,7 +188,7 @@ def test_the_columns_of_csv_are_strings_unless_a_type_is_named(tmp_path):
     full, empty, broken, other = _metadata(corpus, kinds)
     assert list(full.values()) == [7, 1.5, NOON, '{"a": 1}', True]
     assert set(empty.values()) == set(other.values()) == {None}
-    assert broken.detail.startswith("'info' holds a str that is not a valid json; ")
+    assert broken.detail.startswith("'info' holds '{a', which is not a valid json; ")
     types = [pa.string(), pa.timestamp("us", tz="UTC"), pa.string()]
     columns = _columns(corpus, "n,when:timestamp,info:json")
     assert list(columns.values()) == types
@@ -206,7 +230,8 @@ def test_the_columns_of_parquet_keep_their_types(tmp_path):
     assert _metadata(corpus, "end")[0] == {"end": end}
     lost, last = _metadata(corpus, "serial")  # MySQL's unsigned numbers in Spark
     assert lost.detail.endswith(
-        "a decimal that is not a valid double; " + LOST.replace("f:", "serial:")
+        "9007199254740993, which is not a valid double; "
+        + LOST.replace("f:", "serial:")
     )
     assert last == {"serial": 2.0**53}
     assert _metadata(corpus, "serial:string")[0] == {"serial": "9007199254740993"}
@@ -277,7 +302,49 @@ def test_the_name_of_another_column_is_refused(tmp_path):
         ("timestamp", "2024-02-29T12:00:00Z", NOON),
         ("json", {"a": b"x"}, '{"a": "x"}'),
         ("json", [datetime.time(1, 2)], '["01:02:00"]'),
+        (
+            "json",
+            [NAN, "NaN", uuid.UUID(int=1), b"\x00"],
+            f'[null, "NaN", "{ONE}", "00"]',
+        ),
         ("int64", None, None),
+        *((kind, NAN, None) for kind in ("string", "int64", "bool", "date", "json")),
+        ("string", uuid.UUID(int=1), ONE),
+        ("string", decimal.Decimal("1E+3"), "1000"),
+        ("string", "é\n".encode(), "é\n"),
+        ("string", b"\xff\x00", "ff00"),
+        ("string", b"a\x00", "6100"),
+        ("int64", "1.0", 1),
+        ("int64", decimal.Decimal("9223372036854775807"), 2**63 - 1),
+        ("double", decimal.Decimal("0.1"), 0.1),
+        ("bool", "t", True),
+        ("bool", "No", False),
+        ("date", NOON, datetime.date(2024, 2, 29)),
+        ("date", "2024-02-29T23:30:00-05:00", datetime.date(2024, 2, 29)),
+        ("date(%d. %B %Y)", "29. February 2024", datetime.date(2024, 2, 29)),
+        ("timestamp(%d/%m/%Y %H:%M %z)", "29/02/2024 13:00 +0100", NOON),
+        ("timestamp(%Y)", NOON, NOON),
+        *(
+            ("timestamp", text, NOON)
+            for text in (
+                *(
+                    "2024-02-29 12:00:00 UTC",
+                    "2024-02-29 12:00:00 +0000",
+                    "20240229T12",
+                ),
+                *("2024-02-29 13:00:00.000 +0100 UTC", "2024-W09-4 12:00 GMT"),
+                *("Thu, 29 Feb 2024 12:00:00 GMT", "29 Feb 2024 07:00 EST"),
+                "Thu, 29 Feb 2024 14:00:00 +0200 (EET)",
+            )
+        ),
+        ("timestamp", "1999-01-01T24:00:00Z", MIDNIGHT),
+        ("timestamp", "19990101T24", MIDNIGHT),
+        ("epoch", 1_709_208_000, NOON),
+        ("epoch", " 1709208000.000001 ", NOON + MICROSECOND),
+        ("epoch", 1_709_208_000.000001, NOON + MICROSECOND),
+        ("epoch", Float("1709208000.0000019"), NOON + MICROSECOND),
+        ("epoch_ms", decimal.Decimal("1709208000000.001"), NOON + MICROSECOND),
+        ("epoch_ms", -1, datetime.datetime(1969, 12, 31, 23, 59, 59, 999_000, UTC)),
     ],
 )
 def test_values_that_fit(kind, value, expected):
@@ -287,18 +354,62 @@ def test_values_that_fit(kind, value, expected):
 
 NO_VALUES = {
     "string": [["a"]],
-    "int64": ["1_000", "٣", 2**63, True, 1e300],
+    "int64": ["1_000", "٣", 2**63, True, 1e300, decimal.Decimal("1.5"), "nan"],
     "double": ["1,5", 10**400],
     "bool": ["maybe", 2],
-    "date": [NOON, "2023-02-29"],
-    "timestamp": [1_700_000_000, "0001-01-01T00:00:00+14:00"],
-    "json": [float("nan"), object()],
+    "date": ["2023-02-29", 20240229],
+    "timestamp": ["0001-01-01T00:00:00+14:00", "Thu, 29 Feb 2024 12:00 CEST", "24:00"],
+    "date(%d.%m.%Y)": ["29/02/2024"],
+    "epoch": [True, "1e99", 10**12, "inf", NOON],
+    "json": [object(), [float("inf")]],
 }
 
 
 @pytest.mark.parametrize("kind", NO_VALUES)
 def test_values_that_do_not_fit(kind):
     for value in NO_VALUES[kind]:
-        message = f"^'f' holds a {type(value).__name__} that is not a valid {kind}; "
+        message = f"^'f' holds .*, which is not a valid {re.escape(kind)}; "
         with pytest.raises(ValueError, match=message):
             kept_values({"f": value}, [KeptField("f", kind)])
+
+
+def test_a_message_shows_the_value_and_the_types_that_fit():
+    as_text = "f:string keeps it unchanged"
+    for kind, value, message in (
+        (
+            "bool_found",
+            "x" * 50,
+            f"'{'x' * 40}...', which is not a valid bool; .*{as_text}",
+        ),
+        (
+            "date",
+            "1.5.2024",
+            rf"'1.5.2024', .*{as_text}, f:date\(FORM\) reads .*%d.%m.%Y$",
+        ),
+        (
+            "timestamp",
+            17,
+            f"17, .*{as_text}, f:epoch or f:epoch_ms reads the time since",
+        ),
+        (
+            "string",
+            [[1] * 9],
+            r"\[\[1, 1, 1, .*, which is not a valid .*f:json keeps it",
+        ),
+        (
+            "json",
+            object(),
+            r"<object .*, which is not a valid json; leave the field out",
+        ),
+    ):
+        with pytest.raises(ValueError, match=f"^'f' holds {message}"):
+            kept_values({"f": value}, [KeptField("f", kind)])
+
+
+def test_kept_times_in_every_notation_are_columns_of_times(tmp_path):
+    corpus = _jsonl(tmp_path, {"a": 1709208000, "b": "29.02.2024", "c": 1709208000000})
+    kinds = "a:epoch,b:date(%d.%m.%Y),c:epoch_ms"
+    moment = pa.timestamp("us", tz="UTC")
+    types = [moment, pa.date32(), moment]
+    assert list(_columns(corpus, kinds).values()) == types
+    assert _metadata(corpus, kinds) == [{"a": NOON, "b": NOON.date(), "c": NOON}]
