@@ -359,7 +359,8 @@ def prepare(
           hf://; several corpora are separated by commas.
       article_field: field of the article.
       highlights_field: field of the reference summary (default: highlights, if there is
-          one).
+          one); the items of a list are several references, or with FIELD:lines the
+          lines of one.
       id_field: field of the id (default: id, if there is one, else a hash of the text).
       split_field: field of the split (default: the name of a folder split=NAME, else
           chosen by a hash of the id).
@@ -512,7 +513,8 @@ def summarize(
           hf://; several corpora are separated by commas.
       article_field: field of the article.
       highlights_field: field of the reference summary (default: highlights, if there is
-          one).
+          one); the items of a list are several references, or with FIELD:lines the
+          lines of one.
       id_field: field of the id (default: id, if there is one, else a hash of the text).
       split_field: field of the split (default: the name of a folder split=NAME, else
           chosen by a hash of the id).
@@ -915,7 +917,8 @@ def train_summarizer(
           hf://; several corpora are separated by commas.
       article_field: field of the article.
       highlights_field: field of the reference summary (default: highlights, if there is
-          one).
+          one); the items of a list are several references, or with FIELD:lines the
+          lines of one.
       id_field: field of the id (default: id, if there is one, else a hash of the text).
       split_field: field of the split (default: the name of a folder split=NAME, else
           chosen by a hash of the id).
@@ -977,7 +980,8 @@ def verify(
       corpus: corpus of the run, to compare every row with its document.
       article_field: field of the article.
       highlights_field: field of the reference summary (default: highlights, if there is
-          one).
+          one); the items of a list are several references, or with FIELD:lines the
+          lines of one.
       id_field: field of the id (default: id, if there is one, else a hash of the text).
       split_field: field of the split (default: the name of a folder split=NAME, else
           chosen by a hash of the id).

@@ -57,7 +57,7 @@ _BROKEN_LINES = (
     b"[" * 3_000,
     b'{"id": "q", "highlights": "Quokka"}',
     b'{"id": "q", "article": null}',
-    b'{"id": "q", "article": ["Quokka"]}',
+    b'{"id": "q", "article": ["Quokka", 7]}',
     b'{"id": true, "article": "Quokka"}',
     b'{"id": 1.5, "article": "Quokka"}',
     b'{"id": {"q": 1}, "article": "Quokka"}',

@@ -17,6 +17,7 @@ class Document(NamedTuple):
       source_file: the path of the corpus file; "" if there is none.
       source_position: the position in the corpus file: `byte 1234`, `row group 0 row
           17`, `record 5` or `file`.
+      other_highlights: further references, against which `precis evaluate` scores too.
     """
 
     document_id: str = ""
@@ -26,3 +27,4 @@ class Document(NamedTuple):
     metadata: Mapping[str, Any] = {}
     source_file: str = ""
     source_position: str = ""
+    other_highlights: tuple[str, ...] = ()

@@ -24,6 +24,7 @@ from precis.pipelines.corpus.lines import UTF_16, Line, read_lines
 from precis.pipelines.corpus.opening import open_source
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.task import CorpusFile, Place, ReadRecord, Task, unread
+from precis.pipelines.corpus.values import field_value
 
 # The number of records that are read first, for their fields and types.
 _FIRST_RECORDS = 20
@@ -197,7 +198,8 @@ def _parse(line: Line, path: str, options: CorpusOptions) -> Any:
             # orjson refuses NaN and Infinity, which Python writes; `json` reads them.
             record = json.loads(text.decode())
             json.dumps(record, ensure_ascii=False).encode()
-        if options.keep_fields:  # orjson rounds integers from 2**64 on.
+        # orjson rounds integers from 2**64 on.
+        if options.keep_fields or _has_large_id(record, options):
             record = json.loads(text.decode(), parse_float=kept_fields.Float)
     except UnicodeDecodeError as error:
         return records.undecodable(error, "the line", place)
@@ -208,3 +210,11 @@ def _parse(line: Line, path: str, options: CorpusOptions) -> Any:
         detail = f"the line holds a {type(record).__name__} instead of an object"
         return unread(place, "not_an_object", detail)
     return record
+
+
+def _has_large_id(record: Any, options: CorpusOptions) -> bool:
+    """Whether an id was read as a float that may be a rounded integer."""
+    if not isinstance(record, dict):
+        return False
+    value = field_value(record, options.id_field or "id")
+    return type(value) is float and abs(value) >= 2**63

@@ -58,8 +58,9 @@ class CorpusOptions(Options):
     )
     highlights_field: str | None = flag(
         None,
-        "field of the reference summary (default: highlights, if there is one)",
-        metavar="FIELD",
+        "field of the reference summary (default: highlights, if there is one); the "
+        "items of a list are several references, or with FIELD:lines the lines of one",
+        metavar="FIELD[:lines]",
         is_common=True,
     )
     id_field: str | None = flag(
@@ -78,7 +79,9 @@ class CorpusOptions(Options):
     keep_fields: str = flag(
         "",
         "fields that are copied to columns of the result, separated by commas; a type "
-        "may follow the name, as in date:timestamp,section; types: " + ", ".join(KINDS),
+        "may follow the name, as in date:timestamp,section; types: "
+        + ", ".join(KINDS)
+        + ", and other forms of times as in day:date(%d.%m.%Y)",
         metavar="FIELD[:TYPE],...",
         takes_list=True,
     )
@@ -204,7 +207,7 @@ class CorpusOptions(Options):
             self.id_field or "id",
             self.split_field,
             self.kept_fields,
-        )
+        ).with_lines()
 
     def typed_fields(self, kind_of: Callable[[str], str]) -> Fields:
         """The fields to read; kept fields without a type get the type that the corpus
@@ -233,7 +236,8 @@ class CorpusOptions(Options):
     @property
     def required_fields(self) -> tuple[str, ...]:
         """The fields that records must have: the article and those the user named."""
-        names = self.highlights_field, self.id_field, self.split_field
+        highlights = self.highlights_field and self.fields.highlights
+        names = highlights, self.id_field, self.split_field
         kept = (field.name for field in self.kept_fields)
         return (self.article_field, *filter(None, names), *kept)
 

@@ -28,6 +28,7 @@ from precis.pipelines.corpus.task import (
     Task,
     unread,
 )
+from precis.pipelines.corpus.values import field_value
 
 _BATCH_ROWS = 256
 # The types of kept fields, by Arrow type name.
@@ -110,12 +111,16 @@ def _types(
 
 
 def _field_types(fields: pa.Schema | pa.StructType) -> dict[str, pa.DataType]:
-    """The types of columns by name; nested fields are written as `doc.body`."""
+    """The types of columns by name; nested fields are written as `doc.body`, also if
+    `doc` is a list of structs.
+    """
     types = {}
     for field in fields:
         types[field.name] = field.type
-        if pa.types.is_struct(field.type):
-            for name, kind in _field_types(field.type).items():
+        inner = field.type.value_type if _is_list(field.type) else field.type
+        if pa.types.is_struct(inner):
+            for name, kind in _field_types(inner).items():
+                kind = pa.list_(kind) if _is_list(field.type) else kind
                 types.setdefault(f"{field.name}.{name}", kind)
     return types
 
@@ -127,6 +132,20 @@ def _example(kind: pa.DataType) -> Any:
     if isinstance(kind, pa.ListType | pa.LargeListType):
         return [_example(kind.value_type)]
     return "" if _kind_of(kind) == "string" else None
+
+
+def _is_list(kind: pa.DataType | None) -> bool:
+    return (
+        kind is not None
+        and re.match(r"(large_|fixed_size_)?list", str(kind)) is not None
+    )
+
+
+def _column_of(name: str, types: dict[str, pa.DataType]) -> str:
+    """The part of the name of a field that Arrow can select: up to the first list."""
+    parts = name.split(".")
+    above = (".".join(parts[:count]) for count in range(1, len(parts)))
+    return next((each for each in above if _is_list(types.get(each))), name)
 
 
 def _kind_of(kind: pa.DataType) -> str:
@@ -175,12 +194,16 @@ def _read_group(
     """Reads the records of a row group, with bytes for rows with a blank article."""
     types = _field_types(parquet.schema_arrow)
     names = [name for name in types if name in task.fields.names]
+    read = {name: _column_of(name, types) for name in names}
     path, row = task.paths[0], 0
     try:
         for batch in parquet.iter_batches(
-            _BATCH_ROWS, row_groups=[group], columns=names
+            _BATCH_ROWS, row_groups=[group], columns=[*read.values()]
         ):
-            columns = [_values(batch, name) for name in names]
+            columns = [
+                _within(_values(batch, read[name]), name.removeprefix(read[name]))
+                for name in names
+            ]
             for index, values in enumerate(zip(*columns, strict=True), row):
                 place = Place(path, f"row group {group} row {index}")
                 record = dict(zip(names, values, strict=True))
@@ -218,6 +241,16 @@ def _values(batch: pa.RecordBatch, name: str) -> list[Any]:
         return [_value(scalar) for scalar in column]
 
 
+def _within(values: list[Any], path: str) -> list[Any]:
+    """The fields in the objects of lists, such as those at `.text` of `body.text`."""
+    if not path:
+        return values
+    return [
+        value if isinstance(value, Exception) else field_value({"": value}, path)
+        for value in values
+    ]
+
+
 def _value(scalar: pa.Scalar) -> Any:
     try:
         return scalar.as_py()
@@ -235,7 +268,11 @@ def _to_document(
         if isinstance(value, Exception):
             detail = f"{name!r} holds a value that cannot be read: {value}"
             return unread(place, "wrong_type", detail), b""
-    texts = [value for value in record.values() if isinstance(value, str)]
+    texts = [
+        json.dumps(value, default=repr) if isinstance(value, list) else value
+        for value in record.values()
+        if isinstance(value, str | list)
+    ]
     size = sum(len(text.encode(errors="surrogatepass")) for text in texts)
     if size > most:
         return records.too_large(size, most, place), b""

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 from precis.model.errors import UsageError
 from precis.model.progress.stages import say
 from precis.model.text.document import Document
-from precis.pipelines.corpus.kept_fields import field_value, kept_values
+from precis.pipelines.corpus.kept_fields import kept_values
 from precis.pipelines.corpus.task import (
     MISSING_FIELD,
     TOO_LARGE,
@@ -24,6 +24,13 @@ from precis.pipelines.corpus.task import (
     Fields,
     Place,
     unread,
+)
+from precis.pipelines.corpus.values import (
+    field_value,
+    id_text,
+    is_missing,
+    list_of,
+    texts_of,
 )
 
 Record = Mapping[str, Any]
@@ -188,19 +195,24 @@ def note_mixed_files(forms: Mapping[tuple[str, ...], str], fields: Fields) -> No
 
 
 def field_names(record: Record) -> list[str]:
-    """The names of a record's fields; nested fields are written as `doc.body`."""
+    """The names of a record's fields; nested fields are written as `doc.body`, also if
+    `doc` is a list of objects.
+    """
     names = list(record)
     for name, value in record.items():
-        if isinstance(value, Mapping):
-            names += [f"{name}.{inner}" for inner in field_names(value)]
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, Mapping):
+                names += [f"{name}.{inner}" for inner in field_names(item)]
     return names
 
 
 def to_document(record: Record, fields: Fields, place: Place) -> Document | DeadLetter:
     """Turns a record into a document; its id and split may be empty.
 
-    The article must be a string. Highlights may be missing or null; an id may be a
-    string or an integer; a kept field must have its given or inferred type.
+    The article may be a text, or a list of texts or of objects with a field `text`,
+    which are joined by line breaks. The texts of a list of highlights are several
+    references. Highlights may be missing; a kept field must have its given or inferred
+    type.
 
     Args:
       record: values by field name.
@@ -210,25 +222,45 @@ def to_document(record: Record, fields: Fields, place: Place) -> Document | Dead
     article, highlights, document_id, split = (
         field_value(record, name) if name else None for name in fields[:4]
     )
-    if article is None:
+    if is_missing(article):
         detail = f"{fields.article!r} is missing or null"
         return unread(place, MISSING_FIELD, detail)
-    for name, value, kinds in (
-        (fields.article, article, str),
-        (fields.highlights, highlights, (str, type(None))),
-        (fields.document_id, document_id, (str, int, type(None))),
-        (fields.split, split, (str, type(None))),
-    ):
-        # In Python, bool is an int, but it is not a valid id.
-        if not isinstance(value, kinds) or isinstance(value, bool):
-            detail = f"{name!r} holds a value of type {type(value).__name__}"
-            return unread(place, "wrong_type", detail)
+    name = fields.article
+    try:
+        article = _text(article)
+        name = fields.highlights
+        reference, *others = _references(highlights, joins=fields.joins_highlights)
+        name = fields.document_id
+        document_id = id_text(document_id)
+        name = fields.split
+        split = _text(split)
+    except UnicodeDecodeError as error:
+        return undecodable(error, repr(name), place)
+    except TypeError as error:
+        return unread(place, "wrong_type", f"{name!r} holds {error}")
+    except RecursionError:
+        return unread(place, "wrong_type", f"{name!r} holds too many lists in lists")
     try:
         metadata = kept_values(record, fields.kept)
     except ValueError as error:
         return unread(place, "wrong_type", str(error))
-    name = "" if document_id is None else str(document_id)
-    return Document(name, split or "", article, highlights, metadata, *place)
+    document = Document(document_id, split, article, reference, metadata, *place)
+    return document._replace(other_highlights=tuple(others)) if others else document
+
+
+def _text(value: Any) -> str:
+    """The texts of a field, joined by line breaks; "" if there are none."""
+    return "\n".join(texts_of(value))
+
+
+def _references(value: Any, *, joins: bool) -> list[str | None]:
+    """The references in a field, [None] if there are none; the items of a list are
+    several, unless `joins` says that they are parts of one.
+    """
+    value = list_of(value)
+    if joins or not isinstance(value, list):
+        return [None if is_missing(value) else _text(value)]
+    return [*filter(str.strip, map(_text, value))] or [None]
 
 
 def too_large(size: int, max_bytes: int, place: Place) -> DeadLetter:

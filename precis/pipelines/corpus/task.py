@@ -7,6 +7,7 @@ from typing import NamedTuple
 from precis.model.errors import DataError
 from precis.model.text.article import Article, TextSettings
 from precis.model.text.document import Document
+from precis.pipelines.corpus.values import id_text
 
 # The part of a record that its dead letter keeps.
 MAX_RAW_BYTES = 64 << 10
@@ -23,9 +24,10 @@ class KeptField(NamedTuple):
 
     Attributes:
       name: the name of the field.
-      kind: a type of `kept_fields.KINDS`; `json_text` for text that is already JSON; a
-          type with the suffix `_found` that was inferred from the first JSON records;
-          or "" until `list_tasks` finds the type.
+      kind: a type of `kept_fields.KINDS`, also with a form, as in `date(%d.%m.%Y)`;
+          `json_text` for text that is already JSON; a type with the suffix `_found`
+          that was inferred from the first JSON records; or "" until `list_tasks` finds
+          the type.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Fields(NamedTuple):
     Attributes:
       article, highlights, document_id, split: the names of these fields.
       kept: the fields that are copied to the results.
+      joins_highlights: whether a list of highlights is one reference, a line each.
     """
 
     article: str = "article"
@@ -45,6 +48,12 @@ class Fields(NamedTuple):
     document_id: str = "id"
     split: str = ""
     kept: tuple[KeptField, ...] = ()
+    joins_highlights: bool = False
+
+    def with_lines(self) -> "Fields":
+        """These fields, with the suffix `:lines` of the highlights understood."""
+        name = self.highlights.removesuffix(":lines")
+        return self._replace(highlights=name, joins_highlights=name != self.highlights)
 
     @property
     def names(self) -> frozenset[str]:
@@ -222,7 +231,6 @@ def empty_article(document: Document) -> DeadLetter:
 
 # The fields of a document made by a program, and the types of their values.
 _DOCUMENT_TYPES: dict[str, type | tuple[type, ...]] = {
-    "document_id": str,
     "split": str,
     "article": str,
     "highlights": (str, type(None)),
@@ -237,12 +245,20 @@ def to_article(document: Document, settings: TextSettings) -> Article | DeadLett
       document: the document, with values of any type.
       settings: as for `Article`.
     """
-    has_id = isinstance(document.document_id, str)
-    for name, kinds in _DOCUMENT_TYPES.items():
-        value = getattr(document, name)
+    try:
+        document_id = id_text(document.document_id)
+    except TypeError as error:
+        return DeadLetter("read", "wrong_type", f"'document_id' holds {error}")
+    document = document._replace(document_id=document_id)
+    texts = [("document_id", document_id, str)]
+    texts += [
+        (name, getattr(document, name), _DOCUMENT_TYPES[name])
+        for name in _DOCUMENT_TYPES
+    ]
+    texts += [("other_highlights", each, str) for each in document.other_highlights]
+    for name, value, kinds in texts:
         if not isinstance(value, kinds):
             detail = f"{name!r} holds a value of type {type(value).__name__}"
-            document_id = document.document_id if has_id else None
             return DeadLetter("read", "wrong_type", detail, document_id)
         try:
             str(value).encode()
@@ -252,7 +268,7 @@ def to_article(document: Document, settings: TextSettings) -> Article | DeadLett
     article = Article(document, settings)
     if not article.body:
         return empty_article(document)
-    if document.document_id:
+    if document_id:
         return article
     return article.with_id_and_split(article.content_sha256, document.split)
 

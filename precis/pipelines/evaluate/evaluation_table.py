@@ -67,6 +67,7 @@ class Scores(TypedDict):
     rows_scored: int
     rows_without_reference: int
     rows_with_unreadable_reference: int
+    rows_with_several_references: int
     truncated_share: float | None
     systems: list[dict[str, Any]]
     languages: list[dict[str, Any]]
@@ -113,6 +114,7 @@ def combine(parts: Iterable[RangeScores], options: EvaluateOptions) -> dict[str,
         "rows_scored": counts["scored"],
         "rows_without_reference": counts["rows"] - counts["scored"],
         "rows_with_unreadable_reference": sum(not variant for _, variant in variants),
+        "rows_with_several_references": counts["several"],
         "truncated_share": counts["truncated"] / judged if judged else None,
         "systems": [
             {"system": names[system], "method": system, **each}
@@ -470,10 +472,12 @@ def notes(result: Mapping[str, Any]) -> list[str]:
             f"{result['rows_scored']} rows is too low, as several sentences are on "
             f"one line ({counts}); give --split_sentences"
         )
-    if groups := result.get("groups"):
+    if several := result["rows_with_several_references"]:
         lines.append(
-            "of several references of a group, the best one counts for each measure"
+            f"rows with several references: {several}; for each measure of ROUGE the "
+            "best one counts"
         )
+    if groups := result.get("groups"):
         lines.append(f"groups scored: {result['rows_scored']}")
         for name, missing in groups.items():
             named = f" ({', '.join(map(repr, missing['first']))})"

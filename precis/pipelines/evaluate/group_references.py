@@ -3,8 +3,8 @@
     {"group_id": "storm", "highlights": "Rain fell.\\nThree roads closed."}
 
 References are read like a corpus, and DuckDB joins them with the rows, so that neither
-references nor groups must fit in memory. If lines have the same `group_id`, the group
-has several references.
+references nor groups must fit in memory. If lines have the same `group_id`, or
+`highlights` is a list, the group has several references.
 """
 
 import json
@@ -89,7 +89,10 @@ def _read_references(source: str) -> Iterator[pa.Table]:
     """Reads the references, with the columns of `_GIVEN`, a table for each task."""
     try:
         options = CorpusOptions(
-            corpus=source, article_field="highlights", keep_fields="group_id:string"
+            corpus=source,
+            article_field="highlights",
+            highlights_field="highlights",
+            keep_fields="group_id:string",
         )
         for task in list_tasks(options):
             rows = []
@@ -104,7 +107,10 @@ def _read_references(source: str) -> Iterator[pa.Table]:
                                 f"{place}: 'group_id' is missing; add the id of the "
                                 "group, or null for the group null"
                             )
-                    rows.append({"group_id": group, "reference": content.article})
+                    rows += [
+                        {"group_id": group, "reference": text}
+                        for text in (content.highlights, *content.other_highlights)
+                    ]
                 elif isinstance(content, Document) or content.reason == MISSING_FIELD:
                     rows.append({"skipped": place})
                 else:

@@ -53,7 +53,8 @@ NEEDED_COLUMNS = (
 )
 # Columns that runs of the first schema lack.
 LATER_COLUMNS = (
-    *("summary", "keyphrases", "reference_keyphrases", EXPECTED),
+    *("summary", "other_references"),
+    *("keyphrases", "reference_keyphrases", EXPECTED),
     *("extractive_method", "extractive_quality", "abstractive_quality"),
     *("other_quality", "reference_quality", "summary_method", "quality_flags"),
     "language",
@@ -72,10 +73,10 @@ class RangeScores(NamedTuple):
 
     Attributes:
       number: the position of the range, for the order of results.
-      counts: `rows` read and N `scored`; of these, `judged` with a written summary, and
-          `truncated` of those; for each of `TEXT_COLUMNS`, the scored rows whose text
-          has several sentences and no line break; and `unsplit`, the rows that are
-          counted there at least once.
+      counts: `rows` read and N `scored`; of these, `several` with several references,
+          `judged` with a written summary, and `truncated` of those; for each of
+          `TEXT_COLUMNS`, the scored rows whose text has several sentences and no line
+          break; and `unsplit`, the rows that are counted there at least once.
       variants: the language of each scored row and its variant of ROUGE, None if ROUGE
           cannot read its references.
       most_sentences: the most sentences that each extractive method chose.
@@ -147,6 +148,7 @@ def score_rows(
         if split_sentences:
             row.update(lines)
             others = [one_sentence_a_line(text, language) for text in others]
+        counts["several"] += bool(others)
         references = rouge_references((row[REFERENCE], *others), spoken)
         scores.append(_score(row, references))
         variant = references[0].variant if references else None

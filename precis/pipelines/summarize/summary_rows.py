@@ -447,6 +447,7 @@ def document_columns(document: Document, kept: Iterable[str] = ()) -> dict[str, 
         "source_file": document.source_file,
         "source_position": document.source_position,
         "reference_summary": document.highlights,
+        "other_references": list(document.other_highlights) or None,
         **{name: document.metadata.get(name) for name in kept},
     }
 

@@ -22,13 +22,16 @@ from apache_beam.typehints.typehints import is_consistent_with
 from apache_beam.utils.shared import Shared
 
 from precis.model import files
-from precis.model.config import comma_list
 from precis.model.errors import UsageError
 from precis.model.processes import refuse_within_import
 from precis.model.text.article import Article, TextSettings
 from precis.model.text.document import Document
 from precis.pipelines.corpus.corpus import list_tasks, read_task
-from precis.pipelines.corpus.kept_fields import kept_columns, parse_kept_fields
+from precis.pipelines.corpus.kept_fields import (
+    kept_columns,
+    parse_kept_fields,
+    split_fields,
+)
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.records import check_record_fields, to_document
 from precis.pipelines.corpus.task import (
@@ -47,11 +50,15 @@ from precis.pipelines.summarize.window_summarizer import WindowSummarizer
 from precis.pipelines.tables.schema import SUMMARY_SCHEMA, summary_table
 from precis.pipelines.transforms import beam_rows
 
+OTHER_HIGHLIGHTS = "other_highlights"
 # The schema of documents as rows, with the default field names of a corpus.
 _DOCUMENT_SCHEMA = pa.schema(
     [
-        pa.field(name, pa.string(), nullable=name == "highlights")
-        for name in ("id", "article", "highlights", "split", *Place._fields)
+        *(
+            pa.field(name, pa.string(), nullable=name == "highlights")
+            for name in ("id", "article", "highlights", "split", *Place._fields)
+        ),
+        SUMMARY_SCHEMA.field("other_references").with_name(OTHER_HIGHLIGHTS),
     ]
 )
 DOCUMENTS = "documents"
@@ -71,7 +78,7 @@ class ReadCorpus(beam.PTransform):
     read by its workers.
 
     In Beam YAML documents are rows with the fields id, article, highlights, split,
-    source_file, source_position, and the fields of `keep_fields`.
+    source_file, source_position, other_highlights, and the fields of `keep_fields`.
     """
 
     def __init__(
@@ -197,7 +204,8 @@ class SummarizeDocuments(beam.PTransform):
         Args:
           article_field: the field of rows with the text.
           highlights_field, id_field, split_field: as the flags of `precis summarize`;
-              by default the fields highlights, id and split, if the rows have them.
+              by default the fields highlights, id and split, if the rows have them. A
+              field `other_highlights` holds further references.
           keep_fields: fields of rows, or metadata of documents, that become columns of
               the result. Documents of `ReadCorpus` have types for `WriteSummaries`;
               otherwise give types, as in `day:date,topic:string`.
@@ -209,9 +217,10 @@ class SummarizeDocuments(beam.PTransform):
               bundle, summaries are only extractive and TensorFlow is not needed.
         """
         super().__init__()
-        self._fields = Fields(article_field, highlights_field, id_field, split_field)
+        names = Fields(article_field, highlights_field, id_field, split_field)
+        self._fields = names.with_lines()
         if isinstance(keep_fields, str):
-            keep_fields = comma_list(keep_fields)
+            keep_fields = split_fields(keep_fields)
         self._kept = tuple(keep_fields)
         self._text = TextSettings(clean, language)
         self._run_id = run_id
@@ -305,7 +314,7 @@ def _present_fields(
     highlights, document_id, split = (
         name or (usual if usual in types else "") for name, usual in defaults
     )
-    return Fields(named.article, highlights, document_id, split)
+    return named._replace(highlights=highlights, document_id=document_id, split=split)
 
 
 class _SummarizeBatch(beam.DoFn):
@@ -366,7 +375,8 @@ class _SummarizeBatch(beam.DoFn):
             if isinstance(element, DeadLetter):
                 name = record.get(self._fields.document_id)
                 return element._replace(document_id=None if name is None else str(name))
-            element = element._replace(metadata=record)
+            others = tuple(record.get(OTHER_HIGHLIGHTS) or element.other_highlights)
+            element = element._replace(metadata=record, other_highlights=others)
         elif not isinstance(element, Document):
             raise _no_documents(type(element))
         return to_article(element, self._text)

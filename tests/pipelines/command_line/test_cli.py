@@ -164,7 +164,7 @@ def test_a_job_that_fails_by_its_data_names_the_first_dead_letters(
     (line,) = error_lines(capsys.readouterr().err, command)
     assert line == f"precis {command}: {said}" + (
         "; first: num.jsonl, byte 0: 'article' holds a value of type int; "
-        "num.jsonl, byte 15: 'article' holds a value of type list"
+        "num.jsonl, byte 15: 'article' holds a value of type int"
     )
 
 

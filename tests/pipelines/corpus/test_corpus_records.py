@@ -1,14 +1,19 @@
 """What the schemes of files with records have in common: jsonl, csv and parquet."""
 
 import csv
+import datetime
+import decimal
 import gzip
 import io
 import itertools
 import json
+import re
+import uuid
 from collections.abc import Callable
 from typing import Any
 
 import fsspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -16,6 +21,8 @@ from support.corpus_records import read_corpus
 
 from precis.model.errors import UsageError
 from precis.model.text.document import Document
+from precis.pipelines.corpus.records import to_document
+from precis.pipelines.corpus.task import Fields, Place
 
 Row = dict[str, Any]
 
@@ -189,3 +196,167 @@ def test_field_names_are_mapped_and_checked(tmp_path, name, position):
     for flag, field in (("id_field", "id"), ("split_field", "split")):
         with pytest.raises(UsageError, match=f"no field '{field}'"):
             read_corpus(corpus, article_field="body", **{flag: field})
+
+
+BIG = "12345678901234567890123456789012345678"
+BIG_UUID = "deadbeef-0000-4000-8000-00000000002a"
+NAN = float("nan")
+PLACE = Place("a", "record 0")
+NINE = datetime.datetime(2024, 5, 1, 9)
+ZONE = datetime.timezone(datetime.timedelta(hours=2))
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        *((missing, "") for missing in (None, NAN, "\\N", decimal.Decimal("NaN"), "")),
+        *((10**30, "1" + "0" * 30), (-7, "-7"), (np.int64(5), "5")),
+        *((12.0, "12"), (-0.0, "0"), (2.0**53 - 1, "9007199254740991")),
+        (decimal.Decimal("12345678901234567890123456789012345678.00"), BIG),
+        *((decimal.Decimal("1E+3"), "1000"), (decimal.Decimal("1.50"), "1.50")),
+        (uuid.UUID(BIG_UUID), BIG_UUID),
+        *(
+            (b"ab-1", "ab-1"),
+            ("\u00e9".encode(), "\u00e9"),
+            (b"\xde\xad\x00", "dead00"),
+        ),
+        *(
+            (b"a\x00", "6100"),
+            (NINE.date(), "2024-05-01"),
+            (NINE, "2024-05-01T09:00:00"),
+        ),
+        (NINE.replace(tzinfo=ZONE), "2024-05-01T07:00:00Z"),
+    ],
+)
+def test_ids_of_every_type_are_texts(value, expected):
+    document = to_document({"article": "A.", "id": value}, Fields(), PLACE)
+    assert isinstance(document, Document) and document.document_id == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "held"),
+    [
+        (
+            1.5,
+            r"the float 1.5; only whole floats below 2..53 are ids, because others ",
+        ),
+        (2.0**53, "the float 9007199254740992.0; .*: write ids as integers or text"),
+        (float("inf"), "the float inf; only whole"),
+        *((True, "a value of type bool$"), ([1], "a value of type list$")),
+    ],
+)
+def test_what_cannot_be_an_id_is_a_dead_letter(value, held):
+    lost = to_document({"article": "A.", "id": value}, Fields(), PLACE)
+    assert not isinstance(lost, Document) and lost.reason == "wrong_type"
+    assert re.match(f"'id' holds {held}", lost.detail)
+
+
+def test_large_integers_of_json_are_exact_ids(tmp_path):
+    ids = ["18446744073709551617", "-9223372036854775809", "12", "1e3"]
+    lines = [f'{{"article": "A.", "at": {{"id": {each}}}}}\n' for each in ids]
+    (tmp_path / "a.jsonl").write_text("".join(lines))
+    for kept in ("", "at.id:string"):
+        flags = {"id_field": "at.id", "keep_fields": kept}
+        documents = read_corpus(f"jsonl:{tmp_path}/a.jsonl", **flags)[1]
+        assert [d.document_id for d in documents] == [*ids[:3], "1000"]
+    assert [d.metadata["at.id"] for d in documents] == ids
+
+
+PIECES = [{"text": "One.", "page": 1}, None, {"text": None}, {"text": ["Two.", NAN]}]
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("One.", "One."),
+        (
+            ["One.", None, ("Two.", "\\N"), b"Z\xc3\xbcrich."],
+            "One.\nTwo.\nZ\u00fcrich.",
+        ),
+        (PIECES, "One.\nTwo."),
+        ({"text": "One."}, "One."),
+        (np.array([b"One.", b"Two."], object), "One.\nTwo."),
+        ([], ""),
+    ],
+)
+def test_texts_in_pieces_are_joined(value, expected):
+    fields = Fields("body.of", "abstract:lines").with_lines()
+    record = {"body": {"of": value}, "abstract": value, "split": "\\N"}
+    document = to_document(record, fields, PLACE)
+    assert isinstance(document, Document)
+    assert (document.article, document.highlights) == (expected, expected)
+    assert document.other_highlights == ()
+
+
+def test_the_highlights_of_a_list_are_several_references():
+    for value, references in (
+        (["One.", " ", None, ["Two.", "Three."]], ["One.", "Two.\nThree."]),
+        ([{"text": "One."}, "Two.", "Three."], ["One.", "Two.", "Three."]),
+        (np.array(["One."]), ["One."]),
+        *(([], [None]), ([None], [None]), (NAN, [None]), ("\\N", [None]), ("", [""])),
+    ):
+        document = to_document({"article": "A.", "highlights": value}, Fields(), PLACE)
+        assert isinstance(document, Document)
+        assert [document.highlights, *document.other_highlights] == references
+
+
+DEEP: list[Any] = []
+for _ in range(2000):
+    DEEP = [DEEP]
+
+
+@pytest.mark.parametrize(
+    ("record", "reason", "detail"),
+    [
+        ({"article": NAN}, "missing_field", "'article' is missing or null"),
+        ({"article": "\\N"}, "missing_field", "'article' is missing or null"),
+        ({"article": ["A.", 7]}, "wrong_type", "'article' holds a value of type int"),
+        ({"article": [True]}, "wrong_type", "'article' holds a value of type bool"),
+        ({"article": DEEP}, "wrong_type", "'article' holds too many lists in lists"),
+        (
+            {"article": [{"body": "A."}]},
+            "wrong_type",
+            "'article' holds an object without a field 'text'; name one of its fields "
+            "behind a dot, as in doc.body",
+        ),
+        ({"article": [b"A\xff"]}, "invalid_utf8", "byte 1 of 'article': invalid start"),
+        ({"highlights": 7}, "wrong_type", "'highlights' holds a value of type int"),
+        ({"split": 1.5}, "wrong_type", "'split' holds a value of type float"),
+    ],
+)
+def test_what_is_no_text_is_a_dead_letter(record, reason, detail):
+    fields = Fields(split="split")
+    lost = to_document({"article": "A.", **record}, fields, PLACE)
+    assert not isinstance(lost, Document) and lost.reason == reason
+    assert lost.detail.startswith(detail)
+
+
+@pytest.mark.parametrize("name", ["jsonl", "parquet"])
+def test_a_path_leads_through_lists_of_objects(tmp_path, name):
+    """S2ORC has `body_text[].text`; here also sentences of the paragraphs."""
+    paragraphs = [
+        {"text": "One.", "s": [{"t": "Rain."}, {"t": None}], "cites": [1]},
+        {"text": "Two.", "s": [{"t": "Wind."}], "cites": []},
+    ]
+    rows = [{"doc": {"body": paragraphs}, "refs": [{"text": "R."}, {"text": "S."}]}]
+    file, write = FILES[name]
+    rows += [{"doc": {"body": []}, "refs": []}, {"doc": None, "refs": None}]
+    (tmp_path / file).write_bytes(write(rows))
+    corpus = f"{name}:{tmp_path}/{file}"
+    flags = {"highlights_field": "refs.text", "keep_fields": "doc.body.cites"}
+    for path, article in (("text", "One.\nTwo."), ("s.t", "Rain.\nWind.")):
+        flags["article_field"] = f"doc.body.{path}"
+        document, empty, lost = read_corpus(corpus, **flags)[1]
+        assert document.article == article
+        assert (document.highlights, document.other_highlights) == ("R.", ("S.",))
+        assert document.metadata == {"doc.body.cites": "[[1], []]"}
+        assert (empty.reason, lost.reason) == ("empty_article", "missing_field")
+    flags["highlights_field"] = "refs.text:lines"
+    document = read_corpus(corpus, **flags)[1][0]
+    assert (document.highlights, document.other_highlights) == ("R.\nS.", ())
+    with pytest.raises(UsageError, match="no field 'refs.texts', .*'doc.body.s.t'"):
+        read_corpus(corpus, **flags | {"highlights_field": "refs.texts:lines"})
+    rows.append({**rows[0], "refs": [{"text": "R" * (1 << 20)}]})
+    (tmp_path / file).write_bytes(write(rows))
+    lost = read_corpus(corpus, max_record_mb=1, **flags)[1][-1]
+    assert lost.reason == "record_too_large"

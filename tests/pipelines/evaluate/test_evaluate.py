@@ -6,6 +6,7 @@ import os
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from rouge_score import rouge_scorer
 from support.command_line import write_jsonl
 from support.summary_rows import rows_of, write_run
 
@@ -82,6 +83,7 @@ def test_a_real_run_has_measures_of_every_system_and_of_the_references(
     corpus = write_jsonl(tmp_path / "news.jsonl", lines)
     summarize(corpus=corpus, output=tmp_path / "run", flat=is_flat, **flags)
     result = evaluate(input=tmp_path / "run", resamples=5)
+    assert result["rows_with_several_references"] == 0
     assert result["truncated_share"] is None
     assert "truncated: no network ran" in capsys.readouterr().out
     systems = [each["method"] for each in result["systems"]]
@@ -95,6 +97,47 @@ def test_a_real_run_has_measures_of_every_system_and_of_the_references(
     assert reference["words"] == pytest.approx((3 * 4 + 4 * 3) / 7)
     assert reference["novel_2grams_percent"] == pytest.approx(100 / 7)
     assert reference["flags_percent"]["unsupported_name"] == pytest.approx(300 / 7)
+
+
+@pytest.mark.parametrize("is_flat", [False, True])
+def test_each_measure_takes_the_best_of_the_references_of_a_document(
+    tmp_path, capsys, is_flat
+):
+    """A later run reuses the rows with the references of its own corpus."""
+    article = "A storm hit Larkspur on Monday. Nobody was hurt in the harbour."
+    given = [["Nobody spoke.", "A storm on Monday hit it.", "The storm."], ["Rain."]]
+    flags = {"extractive": "lead", "sentences": 1, "min_source_words": 0}
+    flags |= {"flat": is_flat, "keep_fields": "n"}
+    folder = tmp_path / "runs"
+    for name, references in (("first", [["Rain."], given[0]]), ("second", given)):
+        lines = [
+            {"article": f"{article} {n}.", "n": n, "highlights": references[n]}
+            for n in range(2)
+        ]
+        corpus = write_jsonl(tmp_path / "news.jsonl", lines)
+        manifest = summarize(
+            corpus=corpus, output=folder / name, reuse=str(folder), **flags
+        )
+    assert manifest["counts"]["reused"] == 2
+    rows = pq.read_table(folder / "second" / "data").sort_by("n").to_pylist()
+    assert [row["reference_summary"] for row in rows] == [each[0] for each in given]
+    others = [row["other_references"] for row in rows]
+    others[0] = json.loads(others[0]) if is_flat else others[0]
+    assert others == [given[0][1:], None]
+    result = evaluate(input=folder / "second", resamples=5)
+    assert result["rows_with_several_references"] == 1
+    said = "rows with several references: 1; for each measure of ROUGE the best one"
+    assert said in capsys.readouterr().out
+    names = ["rouge1", "rouge2", "rougeL", "rougeLsum"]
+    scorer = rouge_scorer.RougeScorer(names, use_stemmer=True)
+    scores = pq.read_table(
+        tmp_path / "runs" / "second-evaluation" / "scores"
+    ).to_pylist()
+    found = {(row["document_id"], row["system"]): row for row in scores}
+    for row, references in zip(rows, given, strict=True):
+        expected = scorer.score_multi(references, row["summary"])
+        of_row = found[row["document_id"], "summary"]
+        assert [of_row[n] for n in names] == [expected[n].fmeasure for n in names]
 
 
 @pytest.mark.slow

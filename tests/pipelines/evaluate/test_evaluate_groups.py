@@ -22,7 +22,7 @@ REFERENCES = [
     ("storm", "The storm closed three roads.\nNobody was hurt."),
     (2015, "It rained in 2015. The harbour was closed."),
     (None, "Ferries stayed in port 2 days."),
-    ("storm", "Ferries stayed in port.\nStorm 5 hit the harbour."),
+    ("storm", ["Ferries stayed in port.\nStorm 5 hit the harbour.", " ", "Storm 0."]),
     ("vote", None),
     ("lost", "Nobody knows this group."),
     ("storm", " "),
@@ -75,8 +75,9 @@ def test_each_group_has_the_scores_of_rouge_score(
         row["group_id"]: row for row in pq.read_table(run / "groups").to_pylist()
     }
     given = {}
-    for group, text in REFERENCES:
-        if (text or "").strip():
+    for group, texts in REFERENCES:
+        texts = texts if isinstance(texts, list) else [texts or ""]
+        for text in filter(str.strip, texts):
             text = text.replace(". ", ".\n") if is_split else text
             given.setdefault(group and str(group), []).append(text)
     selector = rouge_scorer.RougeScorer(list(rouge.MEASURES), use_stemmer=True)
@@ -119,9 +120,9 @@ def test_each_group_has_the_scores_of_rouge_score(
             "'text'.*; a reference needs the fields group_id and highlights$",
         ),
         (
-            [{"group_id": "vote", "highlights": ["a", "b"]}],
+            [{"group_id": "vote", "highlights": ["a", 7]}],
             DataError,
-            "a.jsonl, byte 0: 'highlights' holds a value of type list; correct or re",
+            "a.jsonl, byte 0: 'highlights' holds a value of type int; correct or re",
         ),
         (
             [{"group_id": None, "highlights": "a"}, {"highlights": "b"}],

@@ -82,6 +82,7 @@ def lines():
         date = f"2015-0{1 + n % 2}-{1 + n % 27:02}"
         yield {
             **{"id": f"d{n}", "article": " ".join(texts), "topic": topic},
+            "highlights": [f"The {n}th ship.", "A ship.", "It left."][: n % 4],
             **{"n": n % 3, "day": date, "time": f"{date}T23:30:00.000001Z"},
         }
 
@@ -119,7 +120,7 @@ def test_the_rows_of_groups_are_those_of_the_command(news, tmp_path, kept, flags
     expected = pq.read_table(tmp_path / "run" / "data")
     found = read(tmp_path / "rows")
     assert found.schema == expected.schema
-    for name in names:
+    for name in (*names, "reference_summary", "other_references"):
         ids = ["document_id", name]
         assert sorted(found.select(ids).to_pylist(), key=str) == sorted(
             expected.select(ids).to_pylist(), key=str

@@ -116,25 +116,36 @@ def test_what_a_document_says_is_kept_or_it_becomes_a_dead_letter():
     documents = [
         Document("d7", "test", "(CNN) -- " + SHORT, "It rained.", {"a": "b"}),
         Document("a", article=None),
-        Document(7, article="Rain fell."),
+        Document(7.5, article="Rain fell."),
+        Document(
+            8.0, "test", "Rain fell.", "It rained.", other_highlights=("A.", "B.")
+        ),
+        Document("e", article="Rain fell.", other_highlights=("A.", 7)),
         Document("c", article="Rain fell.", highlights=["x"]),
         Document("d", article="\ud800 fell."),
     ]
     with pipeline() as p:
         flags = {"clean": "none", "language": "cy", **LEAD}
         result = p | beam.Create(documents) | SummarizeDocuments(**flags)
-        names = ("document_id", "split", "language", "reference_summary", "summary")
+        names = ("document_id", "split", "language", "reference_summary")
+        names += ("other_references", "summary")
         kept = result.rows | beam.Map(lambda row: tuple(row[name] for name in names))
         summary = "(CNN) -- Rain fell on Monday."
-        expected = [("d7", "test", "cy", "It rained.", summary)]
+        expected = [
+            ("d7", "test", "cy", "It rained.", None, summary),
+            ("8", "test", "cy", "It rained.", ["A.", "B."], "Rain fell."),
+        ]
         assert_that(kept, equal_to(expected), label="rows")
         short = result.dead_letters | "Short" >> beam.Map(
             lambda letter: (letter.reason, letter.detail, letter.document_id)
         )
+        no_id = "'document_id' holds the float 7.5; only whole floats below 2**53 "
+        no_id += "are ids, because others may be rounded: write ids as integers or text"
         no_text = "'article' holds half of a surrogate pair, not a character"
         expected = [
             ("wrong_type", "'article' holds a value of type NoneType", "a"),
-            ("wrong_type", "'document_id' holds a value of type int", None),
+            ("wrong_type", no_id, None),
+            ("wrong_type", "'other_highlights' holds a value of type int", "e"),
             ("wrong_type", "'highlights' holds a value of type list", "c"),
             ("invalid_text", no_text, None),
         ]
