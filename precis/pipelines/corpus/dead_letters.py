@@ -29,7 +29,7 @@ from precis.pipelines.corpus.task import EMPTY_ARTICLE, WHOLE_FILE, DeadLetter
 
 # Problems with an unknown number of lost records: damaged compressed files and files
 # that cannot be read.
-_DAMAGED = (*CODECS.values(), "utf16")
+_DAMAGED = (*CODECS.values(), "utf16", "arrow")
 UNCOUNTED = {
     **{f"read/broken_{codec}": f"{codec} file(s) are damaged" for codec in _DAMAGED},
     f"read/{OTHER_FORMAT}": "file(s) are of another format",

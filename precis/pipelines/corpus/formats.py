@@ -63,10 +63,9 @@ _FORMATS = (
     (rb"\xd0\xcf\x11\xe0", "an old Office file; save it as plain text or CSV"),
     (rb"PAR1", "Parquet; --corpus parquet:FILE reads its rows"),
     (rb"PARE", _ENCRYPTED),
-    (rb"ARROW1", "Arrow" + _CONVERTED.format("arrow")),
     (
-        rb"(?s)\xff{4}.{3}\0\x10\0\0\0",
-        "an Arrow stream; `datasets.Dataset.from_file('FILE')` of Python reads it",
+        rb"(?s)ARROW1|\xff{4}.{3}\0\x10\0\0\0",
+        "Arrow; --corpus arrow:FILE reads its rows",
     ),
     (rb"ORC", "ORC" + _CONVERTED.format("orc")),
     (rb"Obj\x01", "Avro; `fastavro FILE > NEW.jsonl` makes JSON lines"),

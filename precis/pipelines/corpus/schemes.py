@@ -56,6 +56,9 @@ SCHEMES = {
         "csv_files", has_fields=True, seek_bytes=1 << 20, endings=(".csv", ".tsv")
     ),
     "parquet": Scheme("parquet", has_fields=True, seek_bytes=1, endings=(".parquet",)),
+    "arrow": Scheme(
+        "arrow_files", has_fields=True, seek_bytes=1, endings=(".arrow", ".feather")
+    ),
     "delta": Scheme(
         "delta_tables",
         "DIR[@VERSION] (Delta Lake)",

@@ -19,7 +19,7 @@ SPLITS = "has the splits train, validation, test, not 'dev'"
 @pytest.mark.parametrize(
     ("corpus", "flags", "message"),
     [
-        ("xml:a", {}, "unknown corpus 'xml:a'; .*jsonl, csv, parquet, del.*ple$"),
+        ("xml:a", {}, "unknown corpus 'xml:a'; .*jsonl, csv, parquet, arr.*ple$"),
         ("news.jsonl", {}, r"did you mean 'jsonl:news.jsonl'\? write SCHEME:WHERE"),
         ("gs://bucket/a", {}, "unknown corpus 'gs://bucket/a'"),
         ("jsonl:", {}, "'jsonl:' does not say where"),

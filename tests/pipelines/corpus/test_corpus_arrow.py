@@ -1,0 +1,123 @@
+"""The scheme arrow:GLOB, and columns of every type, also of Parquet."""
+
+import datetime
+import decimal
+import uuid
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from support.corpus_records import parted, read_corpus
+
+from precis.model.errors import UsageError
+from precis.pipelines.corpus.kept_fields import kept_columns
+from precis.pipelines.corpus.task import DeadLetter
+
+UUID = uuid.UUID("6ba7b810-9dad-11d1-80b4-00c04fd430c8")
+NOON = datetime.datetime(2024, 5, 1, 12, tzinfo=datetime.UTC)
+# What a page says of a column, the column, and its value as an id and as a kept field.
+TYPES = [
+    (
+        "text, also large, view, dictionary",
+        pa.array(["a1"], pa.string_view()),
+        "a1",
+        "a1",
+    ),
+    (
+        "text without annotation (Impala, Hive, ClickHouse)",
+        pa.array([b"a1"]),
+        "a1",
+        "a1",
+    ),
+    ("other binary", pa.array([b"\xff\x01"], pa.binary(2)), "ff01", "ff01"),
+    ("UUID", pa.array([UUID.bytes], pa.uuid()), str(UUID), str(UUID)),
+    ("int8 to int64, uint8 to uint32", pa.array([7], pa.int16()), "7", 7),
+    ("uint64", pa.array([2**64 - 1], pa.uint64()), str(2**64 - 1), str(2**64 - 1)),
+    ("decimal", pa.array([decimal.Decimal("12.00")]), "12", "12.00"),
+    ("float, double", pa.array([12.0]), "12", 12.0),
+    ("bool", pa.array([True]), "wrong_type", True),
+    ("date", pa.array([NOON.date()]), "2024-05-01", NOON.date()),
+    ("timestamp", pa.array([NOON]), "2024-05-01T12:00:00Z", NOON),
+    ("time", pa.array([NOON.time()]), "12:00:00", "12:00:00"),
+    ("JSON", pa.array(["[1]"], pa.json_()), "[1]", "[1]"),
+    ("list, struct, map", pa.array([[1]]), "wrong_type", "[1]"),
+]
+
+
+def table_row(name, column, folder):
+    """The row of a type in CORPORA, after reading a Parquet file with such a column."""
+    table = pa.table([["Rain fell."], column], names=["article", "value"])
+    pq.write_table(table, path := f"{folder}/a.parquet")
+    _, (by_id,) = read_corpus(f"parquet:{path}", id_field="value")
+    tasks, (kept,) = read_corpus(f"parquet:{path}", keep_fields="value")
+    (field,) = kept_columns(tasks, taken=())
+    is_lost = isinstance(by_id, DeadLetter)
+    found = by_id.reason if is_lost else by_id.document_id
+    shown = "dead letter" if is_lost else f"`{found}`"
+    row = f"| {name} | {shown} | {field.type} |"
+    return row, found, kept.metadata["value"]
+
+
+def test_the_page_says_how_each_type_is_read(tmp_path):
+    """Where a type changes, the assertion shows the rows that the page must have."""
+    rows = []
+    for name, column, document_id, value in TYPES:
+        row, *found = table_row(name, column, tmp_path)
+        assert found == [document_id, value]
+        rows.append(row)
+    page = Path("docs/CORPORA.md").read_text(encoding="utf-8")
+    _, _, after = page.partition("| column of `parquet:`, `arrow:`, `delta:` |")
+    assert after.splitlines()[2 : len(rows) + 2] == rows
+
+
+def articles(count):
+    texts = [f"Article {number}. It rained." for number in range(count)]
+    return pa.table({"extra": [[1]] * count, "id": range(count), "article": texts})
+
+
+def write(path, table, *, rows, is_stream):
+    new = pa.ipc.new_stream if is_stream else pa.ipc.new_file
+    with new(path, table.schema) as writer:
+        writer.write_table(table, max_chunksize=rows)
+
+
+@pytest.mark.parametrize("is_stream", [True, False])
+def test_arrow_files_are_read_by_batch_until_damage(tmp_path, is_stream):
+    path = tmp_path / "a.arrow"
+    write(path, articles(1000), rows=300, is_stream=is_stream)
+    _, whole = read_corpus(f"arrow:{tmp_path}")
+    tasks, records = read_corpus(f"arrow:{path}", task_bytes=20_000)
+    assert len(tasks) == (1 if is_stream else 3)
+    assert records == whole
+    assert [record.document_id for record in records] == [*map(str, range(1000))]
+    assert records[-1].source_position == "batch 3 row 99"
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+    if not is_stream:
+        with pytest.raises(
+            UsageError, match="a.arrow cannot be read as Arrow: .*; name"
+        ):
+            read_corpus(f"arrow:{path}")
+        return
+    documents, (lost,) = parted(read_corpus(f"arrow:{path}")[1])
+    assert [each.document_id for each in documents] == [*map(str, range(300))]
+    assert (lost.reason, lost.source_position) == ("broken_arrow", "batch 1")
+
+
+def test_a_variant_is_refused_where_it_is_needed(tmp_path):
+    # Spark 4 and DuckDB 2 write a VARIANT as these columns, DuckDB with typed_value.
+    variant = pa.array([{"metadata": b"\1\0\0", "value": b"\0", "typed_value": 1}])
+    table = pa.table({"article": ["Rain fell."], "v": variant, "list": pa.array([[1]])})
+    pq.write_table(table, path := f"{tmp_path}/a.parquet")
+    assert read_corpus(f"parquet:{path}")[1][0].article == "Rain fell."
+    with pytest.raises(UsageError, match="'v' has the type VARIANT.*CAST.v AS JSON"):
+        read_corpus(f"parquet:{path}", keep_fields="v")
+
+
+def test_texts_without_annotation_are_utf_8(tmp_path):
+    texts = pa.array(["Ärger.".encode(), b"caf\xe9"])
+    pq.write_table(pa.table({"article": texts}), path := f"{tmp_path}/a.parquet")
+    (document,), (lost,) = parted(read_corpus(f"parquet:{path}")[1])
+    assert document.article == "Ärger."
+    assert (lost.reason, lost.source_position) == ("invalid_utf8", "row group 0 row 1")
