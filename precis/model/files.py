@@ -159,6 +159,19 @@ def _check_type(value: Any, kind: type, name: str) -> None:
         raise ValueError(f"{name} must be of type {kind.__name__}, not {present}")
 
 
+# A text that takes the place of a file that was not downloaded.
+LFS_POINTER = "a Git LFS pointer; `git lfs pull` gets the file"
+_LFS_BEGINNING = b"version https://git-lfs."
+
+
+def _is_lfs_pointer(path: str) -> bool:
+    try:
+        with open_read(path) as file:
+            return file.read(len(_LFS_BEGINNING)) == _LFS_BEGINNING
+    except OSError:  # The path may only name a file in a folder.
+        return False
+
+
 @contextlib.contextmanager
 def naming_damage(path: str, *, way_out: str) -> Iterator[None]:
     """Turns errors of a block that interprets a file's content into a DataError.
@@ -175,6 +188,8 @@ def naming_damage(path: str, *, way_out: str) -> Iterator[None]:
     except FileNotFoundError as error:
         raise DataError(f"{path}: missing; {way_out}") from error
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+        if _is_lfs_pointer(path):
+            raise DataError(f"{path}: {LFS_POINTER}") from error
         is_missing = isinstance(error, KeyError)
         reason = f"{error.args[0]} is missing" if is_missing else str(error)
         raise DataError(f"{path}: damaged ({reason}); {way_out}") from error

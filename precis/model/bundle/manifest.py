@@ -41,6 +41,8 @@ WEIGHTS_FILE = "weights.safetensors"
 MANIFEST_FILE = "manifest.json"
 # The training state in the folder of a bundle; not part of the bundle.
 TRAINING_FOLDER = "training"
+# Files of the folders that `precis import` takes.
+_OF_CHECKPOINTS = ("model.safetensors", "pytorch_model.bin", "adapter_config.json")
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")  # such as facebook/bart-large-cnn
 BUNDLE_WAY_OUT = "copy the bundle again or train it again"
 # The required fields of a manifest.
@@ -174,6 +176,8 @@ def open_stored(folder: str, *kinds: str) -> StoredBundle:
         )
         if _HUB_NAME.fullmatch(folder) and not files.exists(folder):
             way_out = f"to use the model from the Hugging Face hub write hf://{folder}"
+        elif any(files.exists(files.join(folder, name)) for name in _OF_CHECKPOINTS):
+            way_out = "`precis import` makes a bundle of a checkpoint"
         raise UsageError(
             f"{folder}: not a complete bundle (no {MANIFEST_FILE}); {way_out}"
         )

@@ -11,6 +11,7 @@ import re
 import shlex
 from typing import Any
 
+from precis.model import files
 from precis.pipelines.corpus.compression import (
     CODECS,
     BrokenFile,
@@ -28,7 +29,7 @@ _MAGIC_BYTES = 1000  # of the head, for formats that begin in a known way
 _PIPED = " | precis summarize --text -"
 # Text that takes the place of the real file.
 STAND_INS = (
-    "a Git LFS pointer; `git lfs pull` gets the file",
+    files.LFS_POINTER,
     "the error page of a server; download it again",
 )
 _ENCRYPTED = "Parquet with an encrypted footer; write it without encryption"

@@ -43,6 +43,7 @@ from precis.model.bundle.checkpoints.importer import (
     load_checkpoint,
     read_tensors,
 )
+from precis.model.bundle.manifest import open_stored
 from precis.model.errors import DataError, UsageError
 from precis.model.network.architectures import LAYOUTS, named_network
 from precis.model.network.config import SOURCE_PADDING
@@ -753,6 +754,9 @@ CODED = {**SETTINGS, "quantization_config": {"quant_method": "gptq", "bits": 4}}
 NO_CONFIG = r"c: not a checkpoint \(no config.json\); name the folder of a downl"
 
 
+LFS = f"version https://git-lfs.github.com/spec/v1\noid sha256:{64 * 'a'}\nsize 9\n"
+
+
 @pytest.mark.parametrize(
     ("files", "message"),
     [
@@ -767,6 +771,9 @@ NO_CONFIG = r"c: not a checkpoint \(no config.json\); name the folder of a downl
             {"config.json": CODED},
             "c: config.json holds a quantization_config. Quantized .* or serve ",
         ),
+        ({"adapter_config.json": "{}"}, r"peft: .*\.merge_and_unload\(\).save_pret"),
+        ({"config.json": LFS}, r"config.json: a Git LFS pointer; `git lfs pull` gets "),
+        ({"model.safetensors": LFS}, r"c/model.safetensors: a Git LFS pointer; `git "),
         ({"x.Q4_K.gguf": "GGUF"}, "c: there is no .* Quantized weights .*GGUF"),
         ({"config.json": NO_T5}, r"config.json: damaged \(num_layers is missing\); do"),
         ({"generation_config.json": {"max_length": "x"}}, r"generation.*damaged \(.*"),
@@ -789,6 +796,36 @@ def test_folders_that_are_no_checkpoint_are_refused(files, message, tmp_path):
         (tmp_path / "c" / name).write_text(text)
     with pytest.raises((DataError, UsageError), match=message):
         load_checkpoint(str(tmp_path / "c"))
+
+
+@pytest.mark.parametrize(
+    ("kind", "wrapper"),
+    [("bart", "module."), ("t5", "_orig_mod."), ("bert", "module._orig_mod.")],
+)
+def test_names_of_parallel_and_compiled_networks_are_read(tmp_path, kind, wrapper):
+    plain = load_checkpoint(write(tmp_path / "a", kind))
+    stored = safetensors.numpy.load_file(tmp_path / "a/model.safetensors")
+    wrapped = {wrapper + name: values for name, values in stored.items()}
+    safetensors.numpy.save_file(wrapped, tmp_path / "a/model.safetensors")
+    read = load_checkpoint(str(tmp_path / "a"))
+    np.testing.assert_equal(weights_of(read), weights_of(plain))
+    with pytest.raises(UsageError, match="manifest.json.; `precis import` makes a bun"):
+        open_stored(str(tmp_path / "a"))
+
+
+@pytest.mark.parametrize(
+    ("wrapper", "message"),
+    [
+        ("model.", "its tensors begin with 'model.'; save the model inside the wra"),
+        ("base_model.model.", "its tensors begin with 'base_model.model.*'; save the "),
+        ("a.lora_A.", r"a LoRA adapter; merge .*MODEL.merge_and_unload\(\).save_pretr"),
+    ],
+)
+def test_names_of_other_wrappers_are_named(tmp_path, wrapper, message):
+    stored = {wrapper + name: values for name, values in tensors().items()}
+    write_checkpoint(tmp_path, stored)
+    with pytest.raises(DataError, match=message):
+        load_checkpoint(str(tmp_path))
 
 
 # Networks and searches of this project as those of transformers.

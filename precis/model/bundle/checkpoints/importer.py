@@ -81,6 +81,9 @@ _INSTEAD: Mapping[str, str] = {
     ),
     "": f"use one of these, or {_SERVE}",
 }
+_ADAPTER_FILE = "adapter_config.json"
+# What DistributedDataParallel and torch.compile put before the names of all tensors.
+_WRAPPERS = re.compile(r"((module|_orig_mod)\.)*")
 # The number formats of safetensors that weights may have.
 _FORMATS = {"F16": "<f2", "F32": "<f4", "F64": "<f8", "BF16": "<u2"}
 _WAY_OUT = "download the checkpoint again"
@@ -110,6 +113,7 @@ def read_checkpoint_settings(folder: str) -> dict[str, Any]:
       DataError: config.json is damaged.
     """
     if not files.exists(files.join(folder, CONFIG_FILE)):
+        _refuse_adapter(folder)
         raise UsageError(
             f"{folder}: not a checkpoint (no {CONFIG_FILE}); name the folder of a "
             f"downloaded checkpoint. {_QUANTIZED}"
@@ -132,6 +136,15 @@ def read_checkpoint_settings(folder: str) -> dict[str, Any]:
             f"{folder}: {CONFIG_FILE} holds a quantization_config. {_QUANTIZED}"
         )
     return settings
+
+
+def _refuse_adapter(folder: str) -> None:
+    if files.exists(files.join(folder, _ADAPTER_FILE)):
+        raise UsageError(
+            f"{folder}: {_ADAPTER_FILE} is of a LoRA adapter; merge it into its model, "
+            "with peft: AutoPeftModelForSeq2SeqLM.from_pretrained(DIR)"
+            ".merge_and_unload().save_pretrained(NEW)"
+        )
 
 
 def load_checkpoint(
@@ -243,6 +256,7 @@ def weight_files(folder: str) -> list[str]:
         for name in shards:
             files.path_within(folder, name, listed_in=path)
         return shards
+    _refuse_adapter(folder)
     raise UsageError(
         f"{folder}: there is no {WEIGHTS_FILE} or {INDEX_FILE}. A pickle "
         "(pytorch_model.bin) is not read, as it may run any program. If you trust it, "
@@ -272,7 +286,7 @@ def read_tensors(folder: str, family: Family) -> dict[str, np.ndarray]:
             except SafetensorError as error:
                 raise ValueError(error) from error
         for stored_name, entry in entries:
-            name = family.current_name(stored_name)
+            name = family.current_name(_WRAPPERS.sub("", stored_name, count=1))
             if re.match(family.ignored, name):
                 continue
             if entry["dtype"] not in _FORMATS:
@@ -355,6 +369,7 @@ def _assign(network: Any, tensors: Mapping[str, np.ndarray], family: Family) -> 
     missing = needed - tensors.keys() - {*family.optional}
     missing = {name for name in missing if not re.fullmatch(family.omitted, name)}
     if missing:
+        _refuse_wrapped(min(missing), tensors)
         raise DataError(
             f"the checkpoint lacks {_listed(missing)}, which {CONFIG_FILE} requires; "
             "download both again"
@@ -371,6 +386,23 @@ def _assign(network: Any, tensors: Mapping[str, np.ndarray], family: Family) -> 
             weight.assign(_weight_values(weight, name, tensors, family))
         else:
             weight.assign(np.zeros(weight.shape, "float32"))
+
+
+def _refuse_wrapped(missing: str, names: Iterable[str]) -> None:
+    """Refuses a checkpoint whose tensors have other names because of what is around the
+    network: PEFT, or a module of PyTorch Lightning.
+    """
+    if any(".lora_" in name for name in names):
+        raise DataError(
+            "the checkpoint holds the layers of a LoRA adapter; merge them before it "
+            "is saved: MODEL.merge_and_unload().save_pretrained(NEW)"
+        )
+    wrapped = next((name for name in names if name.endswith(f".{missing}")), "")
+    if wrapped:
+        raise DataError(
+            f"the names of its tensors begin with {wrapped.removesuffix(missing)!r}; "
+            "save the model inside the wrapper: MODEL.save_pretrained(NEW)"
+        )
 
 
 def _weight_values(
