@@ -28,10 +28,7 @@ _HEAD_BYTES = 1 << 20
 _MAGIC_BYTES = 1000  # of the head, for formats that begin in a known way
 _PIPED = " | precis summarize --text -"
 # Text that takes the place of the real file.
-STAND_INS = (
-    files.LFS_POINTER,
-    "the error page of a server; download it again",
-)
+STAND_INS = (files.LFS_POINTER, "the error page of a server; download it again")
 _ENCRYPTED = "Parquet with an encrypted footer; write it without encryption"
 _CUT = "Parquet that is cut or not completely written; copy it or write it again"
 _BINARY = "binary data of an unknown format; name files of text"
@@ -63,12 +60,11 @@ _FORMATS = (
     ),
     (rb"\xd0\xcf\x11\xe0", "an old Office file; save it as plain text or CSV"),
     (rb"PAR1", "Parquet; --corpus parquet:FILE reads its rows"),
-    (rb"PARE", _ENCRYPTED),
     (
-        rb"(?s)ARROW1|\xff{4}.{3}\0\x10\0\0\0",
+        rb"(?s)ARROW1\0\0|\xff{4}.{3}\0\x10\0\0\0",
         "Arrow; --corpus arrow:FILE reads its rows",
     ),
-    (rb"ORC", "ORC" + _CONVERTED.format("orc")),
+    (rb"(?s)ORC.{0,99}[\0-\x08]", "ORC" + _CONVERTED.format("orc")),
     (rb"Obj\x01", "Avro; `fastavro FILE > NEW.jsonl` makes JSON lines"),
     (
         rb"SQLite format 3\0",
@@ -209,21 +205,22 @@ def describe_format(path: str, expected: str, options: CorpusOptions) -> str:
       options: the encoding of text, and the field of the article.
     """
     codec = codec_of(path)
-    end = b"PAR1"
+    end = b""
     with open_source(path) as file, contextlib.suppress(BrokenFile, StopIteration):
         head = file.read(_HEAD_BYTES)
         if expected != "parquet" and (misnamed := _misnamed(path, head)):
             return misnamed
         if codec:
             head = next(decompressed(file, path, 0, ""))
-        elif head.startswith(end):
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(len(end), size - len(end)))
+        elif head.startswith((b"PAR1", b"PARE")):
+            file.seek(max(4, file.seek(0, os.SEEK_END) - 4))
             end = file.read()
     file_name = shlex.quote(path)
     other = other_format(head, file_name, article_field=options.article_field)
-    if end != b"PAR1":
-        other = _ENCRYPTED if end == b"PARE" else _CUT
+    if end == b"PARE":
+        other = _ENCRYPTED
+    elif head.startswith(b"PAR1") and end != b"PAR1" and not codec:
+        other = _CUT
     is_plain = expected != "parquet" and options.encoding == "utf-8" and not codec
     if not other and is_plain and is_binary(head):
         other = _BINARY

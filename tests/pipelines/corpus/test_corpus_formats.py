@@ -253,6 +253,13 @@ def test_a_record_with_a_list_of_objects_is_a_record(tmp_path):
         read_corpus(f"jsonl:{tmp_path}/a.jsonl")
 
 
+@pytest.mark.parametrize("name", ["ORCID", "PARENT", "ARROW1", "Object"])
+def test_a_header_may_begin_like_another_format(tmp_path, name):
+    (tmp_path / "a.csv").write_text(f"{name},article\n1,{TEXT}\n")
+    (document,) = read_corpus(f"csv:{tmp_path}/a.csv")[1]
+    assert document.article == TEXT
+
+
 def test_binary_records_have_no_encoding(tmp_path):
     lost = b"\0\1\4\xff\xfe\n" * 9
     (tmp_path / "a.jsonl").write_bytes(LINE.encode() + b"\n" + lost)
