@@ -187,8 +187,8 @@ def _written(kind, path):
 
 
 WRITERS = {
-    "arrow": "Arrow; `python -c .*format='arrow'.* FILE` makes Parquet$",
-    "stream": "Arrow stream; `datasets.Dataset.from_file",
+    "arrow": "Arrow; --corpus arrow:.*reads its rows",
+    "stream": "Arrow; --corpus arrow:.*reads its rows",
     "orc": "ORC; `python -c .*format='orc'.* FILE` makes Parquet$",
     "sqlite": "SQLite; `sqlite3 -csv -header FILE 'select ",
     "avro": "Avro; `fastavro FILE > NEW.jsonl`",
