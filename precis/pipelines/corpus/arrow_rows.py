@@ -81,10 +81,12 @@ def _is_variant(kind: pa.DataType) -> bool:
     """Whether a type, or a type within it, is how Arrow shows a VARIANT of Parquet."""
     if not isinstance(kind, pa.StructType):
         return _LIST.match(str(kind)) is not None and _is_variant(kind.value_type)
-    binary = [field.name for field in kind if "binary" in str(field.type)]
-    return {"metadata", "value"} == {*binary} or any(
-        _is_variant(field.type) for field in kind
-    )
+    names = {field.name for field in kind}
+    return {"metadata", "value"} <= names <= {
+        "metadata",
+        "value",
+        "typed_value",
+    } or any(_is_variant(field.type) for field in kind)
 
 
 def field_types(fields: pa.Schema | pa.StructType) -> dict[str, pa.DataType]:
@@ -164,9 +166,25 @@ def read_batch(
             _within(_values(few, column), name.removeprefix(column))
             for name, column in columns.items()
         ]
+        if task.fields.document_id in columns:
+            place = [*columns].index(task.fields.document_id)
+            values[place] = _exact_times(few, task.fields.document_id) or values[place]
         for row, each in enumerate(zip(*values, strict=True), first + start):
             record = dict(zip(columns, each, strict=True))
             yield _to_document(record, task, most, Place(path, f"{position} {row}"))
+
+
+def _exact_times(batch: pa.RecordBatch, name: str) -> list[str | None]:
+    """The times of a column of nanoseconds, which Python cannot hold, as ids; empty for
+    other columns.
+    """
+    kind = batch.schema.field(name).type if name in batch.schema.names else None
+    if not isinstance(kind, pa.TimestampType) or kind.unit != "ns":
+        return []
+    column = batch.column(name).cast(pa.timestamp("ns", kind.tz and "UTC"))
+    texts = pc.strftime(column, format="%Y-%m-%dT%H:%M:%S").to_pylist()  # pyright: ignore[reportAttributeAccessIssue]  # Made at import.
+    zone = "Z" if kind.tz else ""
+    return [text and re.sub(r"\.0{9}$|0{3}$", "", text) + zone for text in texts]
 
 
 def _values(batch: pa.RecordBatch, name: str) -> list[Any]:

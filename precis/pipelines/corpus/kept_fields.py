@@ -110,6 +110,12 @@ def _check_form(form: str, part: str) -> None:
         )
 
 
+def _kind_of(value: Any) -> str:
+    if type(value) is int and value not in _INT64:
+        return "json"
+    return ({bool: "bool", str: "string"} | _NUMBERS).get(type(value), "json")
+
+
 def found_kind(records: Iterable[Mapping[str, Any]], name: str) -> str:
     """Infers the type of a field from some JSON records; null fits every type.
 
@@ -117,11 +123,11 @@ def found_kind(records: Iterable[Mapping[str, Any]], name: str) -> str:
     1, 2.5          double_found    true        bool_found
     1, "a", null    json_found      null        json_found
     1, NaN          double_found    "a", NaN    string_found
+    1, 2**63        json_found
     """
-    names = {bool: "bool", str: "string"} | _NUMBERS
     values = (field_value(record, name) for record in records)
     kinds = {
-        names.get(type(value), "json") if value == value else "missing number"
+        _kind_of(value) if value == value else "missing number"
         for value in values
         if value is not None
     }

@@ -61,6 +61,8 @@ def plain_text(value: Any) -> str:
             return f"{value:f}"
         case datetime.date() | datetime.time():
             return value.isoformat()
+        case datetime.timedelta():
+            return str(value)
         case bytes():
             try:
                 text = value.decode()

@@ -40,6 +40,12 @@ TYPES = [
     ("date", pa.array([NOON.date()]), "2024-05-01", NOON.date()),
     ("timestamp", pa.array([NOON]), "2024-05-01T12:00:00Z", NOON),
     ("time", pa.array([NOON.time()]), "12:00:00", "12:00:00"),
+    (
+        "duration",
+        pa.array([datetime.timedelta(1, 5)]),
+        "1 day, 0:00:05",
+        "1 day, 0:00:05",
+    ),
     ("JSON", pa.array(["[1]"], pa.json_()), "[1]", "[1]"),
     ("list, struct, map", pa.array([[1]]), "wrong_type", "[1]"),
 ]
@@ -69,6 +75,22 @@ def test_the_page_says_how_each_type_is_read(tmp_path):
     page = Path("docs/CORPORA.md").read_text(encoding="utf-8")
     _, _, after = page.partition("| column of `parquet:`, `arrow:`, `delta:` |")
     assert after.splitlines()[2 : len(rows) + 2] == rows
+
+
+def test_the_nanoseconds_of_an_id_are_kept(tmp_path):
+    times = pa.array([1_714_557_600_000_000_007, 1_714_557_600_120_000_000, None])
+    for kind, zone in (
+        (pa.timestamp("ns", "Asia/Tokyo"), "Z"),
+        (pa.timestamp("ns"), ""),
+    ):
+        table = pa.table({"article": ["A b."] * 3, "id": times.cast(kind)})
+        pq.write_table(table, path := f"{tmp_path}/a.parquet")
+        ids = [each.document_id for each in read_corpus(f"parquet:{path}")[1]]
+        assert ids[:2] == [
+            f"2024-05-01T10:00:00.000000007{zone}",
+            f"2024-05-01T10:00:00.120000{zone}",
+        ]
+        assert len(ids[2]) == 64  # the hash of the article
 
 
 def articles(count):
@@ -107,7 +129,8 @@ def test_arrow_files_are_read_by_batch_until_damage(tmp_path, is_stream):
 
 def test_a_variant_is_refused_where_it_is_needed(tmp_path):
     # Spark 4 and DuckDB 2 write a VARIANT as these columns, DuckDB with typed_value.
-    variant = pa.array([{"metadata": b"\1\0\0", "value": b"\0", "typed_value": 1}])
+    typed = {"a": {"value": b"\0", "typed_value": 1}}
+    variant = pa.array([{"metadata": b"\1", "value": None, "typed_value": typed}])
     table = pa.table({"article": ["Rain fell."], "v": variant, "list": pa.array([[1]])})
     pq.write_table(table, path := f"{tmp_path}/a.parquet")
     assert read_corpus(f"parquet:{path}")[1][0].article == "Rain fell."
