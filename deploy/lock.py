@@ -11,7 +11,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parent
-WORKER_EXTRAS = ("beam", "endpoint", "gcs", "languages", "train")
+WORKER_EXTRAS = ("beam", "endpoint", "gcs", "languages", "train", "web")
 # The extras of each image, and what it has beside them.
 IMAGES = {
     "cpu": (WORKER_EXTRAS, ""),

@@ -38,6 +38,7 @@ BRINGS = {
     "tables": {"tables"},
     "tfds": {"tfds"},
     "train": {"train"},
+    "web": {"web"},
     "yaml": {"beam"},
 }
 # A model behind an endpoint, at a port on which nothing listens.

@@ -15,8 +15,9 @@ from precis.model.text.sentences import Sentence, split_sentences
 from precis.model.text.words import join_words, split_chunks
 from precis.model.text.wrapping import shown_line, unwrapped_lines
 
-# `standard` cleans an article before a network reads it; `none` leaves it unchanged.
-CLEANINGS = ("standard", "none")
+# `standard` cleans an article before a network reads it; `html` takes the text out of
+# HTML before that; `none` leaves it unchanged.
+CLEANINGS = ("standard", "html", "none")
 
 
 class TextSettings(NamedTuple):
@@ -54,7 +55,15 @@ class Article:
     """
 
     def __init__(self, document: Document, settings: TextSettings = STANDARD) -> None:
-        """Stores its arguments."""
+        """Stores its arguments, the text of the document without HTML if so asked for.
+
+        Raises:
+          ValueError: the HTML would take minutes, see `html.to_text`.
+        """
+        if settings.clean == "html":
+            from precis.model.text.html import to_text
+
+            document = document._replace(article=to_text(document.article))
         self.document, self.settings = document, settings
         self._is_raw = settings.clean == "none"
 

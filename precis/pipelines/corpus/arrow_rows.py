@@ -181,10 +181,12 @@ def _exact_times(batch: pa.RecordBatch, name: str) -> list[str | None]:
     kind = batch.schema.field(name).type if name in batch.schema.names else None
     if not isinstance(kind, pa.TimestampType) or kind.unit != "ns":
         return []
-    column = batch.column(name).cast(pa.timestamp("ns", kind.tz and "UTC"))
+    zone = kind.tz
+    column = batch.column(name).cast(pa.timestamp("ns", zone and "UTC"))
     texts = pc.strftime(column, format="%Y-%m-%dT%H:%M:%S").to_pylist()  # pyright: ignore[reportAttributeAccessIssue]  # Made at import.
-    zone = "Z" if kind.tz else ""
-    return [text and re.sub(r"\.0{9}$|0{3}$", "", text) + zone for text in texts]
+    return [
+        text and re.sub(r"\.0{9}$|0{3}$", "", text) + "Z" * bool(zone) for text in texts
+    ]
 
 
 def _values(batch: pa.RecordBatch, name: str) -> list[Any]:

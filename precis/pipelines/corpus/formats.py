@@ -29,6 +29,7 @@ _MAGIC_BYTES = 1000  # of the head, for formats that begin in a known way
 _PIPED = " | precis summarize --text -"
 # Text that takes the place of the real file.
 STAND_INS = (files.LFS_POINTER, "the error page of a server; download it again")
+HTML = "an HTML page; --corpus text:FILE reads its text"
 _ENCRYPTED = "Parquet with an encrypted footer; write it without encryption"
 _CUT = "Parquet that is cut or not completely written; copy it or write it again"
 _BINARY = "binary data of an unknown format; name files of text"
@@ -74,10 +75,7 @@ _FORMATS = (
     (rb"\xff\xfe|\xfe\xff", "UTF-16; --encoding utf-16 reads it"),
     (rb"([^\0]\0){4}", "UTF-16; `iconv -f utf-16le -t utf-8 FILE{pipe}` reads it"),
     (rb"(\0[^\0]){4}", "UTF-16; `iconv -f utf-16be -t utf-8 FILE{pipe}` reads it"),
-    (
-        rb"(?i)<!doctype\s+html\b|(<[?!][^>]*>\s*)*<html\b",
-        "an HTML page; `pandoc -t plain FILE{pipe}` reads its text",
-    ),
+    (rb"(?i)<!doctype\s+html\b|(<[?!][^>]*>\s*)*<html\b", HTML),
 )
 _RECORD_FORMATS = (
     (rb"\[\s*([\[{\"\]]|$)", "a JSON array; `jq -c '.[]' FILE` writes JSON lines"),

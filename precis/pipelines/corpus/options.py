@@ -1,5 +1,6 @@
 """The flags of a corpus, and the syntax `scheme:where` of `--corpus`."""
 
+import importlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,7 +28,8 @@ def clean_flag() -> Any:
     return flag(
         "standard",
         "how articles are cleaned: standard normalises the text, removes boilerplate "
-        "and puts it on one line; none keeps the text unchanged",
+        "and puts it on one line; html takes the text out of HTML first; none keeps "
+        "the text unchanged",
         choices=CLEANINGS,
     )
 
@@ -185,6 +187,8 @@ class CorpusOptions(Options):
                 "corpus; leave one of them out"
             )
         check_language(self.language)
+        if self.clean == "html":  # A missing package shows at the start.
+            importlib.import_module("precis.model.text.html")
         shares = self.validation_share, self.test_share
         if min(shares) < 0 or sum(shares) > 1:
             raise UsageError(

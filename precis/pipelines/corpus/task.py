@@ -16,6 +16,8 @@ UNREADABLE_SCHEME = "unreadable"
 TOO_LARGE = "record_too_large"
 EMPTY_ARTICLE = "empty_article"
 MISSING_FIELD = "missing_field"
+# The reason for a page that would take minutes.
+COMPLEX_HTML = "complex_html"
 WHOLE_FILE = "file"  # instead of a position
 
 
@@ -265,7 +267,12 @@ def to_article(document: Document, settings: TextSettings) -> Article | DeadLett
         except UnicodeEncodeError:
             detail = f"{name!r} holds half of a surrogate pair, not a character"
             return DeadLetter("read", "invalid_text", detail)
-    article = Article(document, settings)
+    try:
+        article = Article(document, settings)
+    except ValueError as error:
+        return DeadLetter(
+            "read", COMPLEX_HTML, str(error), document.document_id or None
+        )
     if not article.body:
         return empty_article(document)
     if document_id:

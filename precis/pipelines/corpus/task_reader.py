@@ -16,6 +16,7 @@ from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.records import folder_values
 from precis.pipelines.corpus.schemes import SCHEMES
 from precis.pipelines.corpus.task import (
+    COMPLEX_HTML,
     MAX_RAW_BYTES,
     UNREADABLE_SCHEME,
     DeadLetter,
@@ -114,7 +115,10 @@ class TaskReader:
         if isinstance(content, DeadLetter):
             return _with_raw(content, content.raw or raw)
         options = self._options
-        article = Article(content, options.text_settings)
+        try:
+            article = Article(content, options.text_settings)
+        except ValueError as error:
+            return _with_raw(unread(_place(content), COMPLEX_HTML, str(error)), raw)
         document_id = content.document_id or article.content_sha256
         split = self._task.split or content.split
         split = split or folder_values(content.source_file).get("split") or ""

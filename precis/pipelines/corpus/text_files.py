@@ -1,16 +1,24 @@
 """`text:GLOB`: text files with one document each."""
 
+import importlib
 import posixpath
 from collections.abc import Iterator, Sequence
 
 from precis.model import files
+from precis.model.config import install_command
 from precis.model.text.document import Document
 from precis.pipelines.corpus import listing
-from precis.pipelines.corpus.formats import OTHER_FORMAT, STAND_INS, other_format
+from precis.pipelines.corpus.formats import (
+    HTML,
+    OTHER_FORMAT,
+    STAND_INS,
+    other_format,
+)
 from precis.pipelines.corpus.opening import open_source, written_name
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.records import undecodable
 from precis.pipelines.corpus.task import (
+    COMPLEX_HTML,
     TOO_LARGE,
     CorpusFile,
     DeadLetter,
@@ -25,6 +33,10 @@ def list_tasks(
     corpus_files: Sequence[CorpusFile], options: CorpusOptions
 ) -> list[Task]:
     """Groups the files into tasks of about `task_bytes`."""
+    for file in corpus_files[:1]:
+        with open_source(file.path) as opened:
+            if other_format(opened.read(1000), "FILE") == HTML:
+                importlib.import_module("precis.model.text.html")
     groups = listing.groups_of(
         corpus_files, lambda file: file.size_bytes, options.task_bytes
     )
@@ -58,6 +70,8 @@ def to_document(path: str, raw: bytes, options: CorpusOptions) -> Document | Dea
         detail = f"the file has more than {most:,} bytes (--max_record_mb)"
         return unread(place, TOO_LARGE, detail)
     other = other_format(raw, "FILE")
+    if other == HTML:
+        return page_to_document(raw, "", place, options)
     try:
         # Drop the byte order mark.
         is_utf_8 = options.encoding == "utf-8"
@@ -67,6 +81,30 @@ def to_document(path: str, raw: bytes, options: CorpusOptions) -> Document | Dea
         return letter._replace(detail=f"it is {other}") if other else letter
     if other and ("\0" in text or other in STAND_INS):
         return unread(place, OTHER_FORMAT, f"the file is {other}")
+    return Document("", "", text, None, {}, *place)
+
+
+def page_to_document(
+    raw: bytes, encoding: str, place: Place, options: CorpusOptions
+) -> Document | DeadLetter:
+    """Turns an HTML page into a document without id, or a dead letter.
+
+    Args:
+      raw: the bytes of the page.
+      encoding: the encoding that its server named; "" for none.
+      place: the position of the page.
+      options: the encoding of files, and whether `Article` takes the text out of HTML.
+    """
+    try:
+        from precis.model.text import html
+
+        page = html.decode(raw, encoding)
+        text = page if options.clean == "html" else html.to_text(page)
+    except ModuleNotFoundError:
+        detail = f"the file is an HTML page; {install_command('web')} to read its text"
+        return unread(place, OTHER_FORMAT, detail)
+    except ValueError as error:
+        return unread(place, COMPLEX_HTML, str(error))
     return Document("", "", text, None, {}, *place)
 
 

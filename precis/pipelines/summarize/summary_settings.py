@@ -217,6 +217,8 @@ def summary_settings(
     if text.clean not in CLEANINGS:
         known = ", ".join(CLEANINGS)
         raise UsageError(f"clean must be one of {known}, not {text.clean!r}")
+    if text.clean == "html":  # A missing package shows at the start.
+        importlib.import_module("precis.model.text.html")
     check_language(text.language)
     check_methods(options)
     check_writing(options, decoding)

@@ -24,7 +24,7 @@ from precis.model.processes import refuse_within_import
 from precis.model.progress.stages import stage
 from precis.model.text.article import Article, TextSettings
 from precis.model.text.document import Document
-from precis.pipelines.corpus.formats import fitting_encoding, other_format
+from precis.pipelines.corpus.formats import HTML, fitting_encoding, other_format
 from precis.pipelines.corpus.listing import absolute_path
 from precis.pipelines.corpus.opening import open_source, written_name
 from precis.pipelines.corpus.options import CorpusOptions
@@ -291,7 +291,7 @@ def read_document(file: str, of_text: Mapping[str, Any]) -> Article:
     # Some binary files, such as some PDF files, are valid UTF-8.
     shown = "FILE" if file == STANDARD_INPUT else shlex.quote(file)
     other = other_format(raw, shown, is_text=True)
-    if other:
+    if other and other_format(raw, "FILE") != HTML:
         raise DataError(f"{name}: it is {other}")
     if not isinstance(record, Article):
         way_out = ""

@@ -150,7 +150,7 @@ def test_a_folder_comes_before_a_field_and_is_part_of_the_job(tmp_path):
         (b'[\n  {"article": "A."}\n]\n', "it is a JSON array; `jq -c '.\\[\\]' "),
         (b'[{"article": "A."}]', "it is a JSON array"),
         (b"%PDF-1.7\n%\xe2\xe3\n", "it is a PDF; `pdftotext .*a -` reads its text"),
-        (b"\n<!DOCTYPE html>\n<p>A.", "it is an HTML page; `pandoc -t plain .*a` rea"),
+        (b"\n<!DOCTYPE html>\n<p>A.", "it is an HTML page; --corpus text:.*a reads"),
         (b"PK\x03\x04\x14\0", "it is a zip file, .*; unpack it"),
     ],
 )

@@ -1,9 +1,15 @@
 """The scheme text:GLOB."""
 
+import json
+import sys
+
 import pytest
 from support.corpus_records import read_corpus
 
-from precis.pipelines.corpus.task import DeadLetter
+from precis.model.text.article import Article, TextSettings
+from precis.pipelines.corpus.corpus import list_tasks
+from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.corpus.task import DeadLetter, to_article
 
 
 @pytest.fixture
@@ -61,3 +67,52 @@ def test_files_that_are_not_utf8_or_too_large_are_unreadable(tmp_path):
     place = f"{tmp_path}/d[1].txt", "file"
     assert (empty.source_file, empty.source_position) == place
     assert read_corpus(f"text:{tmp_path}/d[1].txt")[1][0].document_id == "d[1]"
+
+
+PAGE = "<!DOCTYPE html><html><body><p>R\xe4in.</p><p>&lt;b&gt; &amp;amp; snow.</p>"
+DEEP = "<html>" + 10_000 * "<div>"
+
+
+@pytest.mark.parametrize("clean", ["standard", "html", "none"])
+def test_the_text_of_html_files_is_read(tmp_path, clean):
+    """Once, so that what the text says about HTML stays."""
+    (tmp_path / "a.html").write_bytes(PAGE.encode("latin-1"))
+    (tmp_path / "b.txt").write_text(DEEP)
+    page, deep = read_corpus(f"text:{tmp_path}/*", clean=clean)[1]
+    assert page.article == "R\xe4in.\n\n<b> &amp; snow."
+    assert (deep.reason, deep.source_position) == ("complex_html", "file")
+    assert deep.detail == "the elements of the page are nested too deeply"
+
+
+def test_clean_html_takes_the_text_out_of_fields(tmp_path):
+    texts = ["<p>Rain.</p><p>Snow &amp; ice.</p>", "<br>", DEEP, "Plain &amp; simple."]
+    lines = [json.dumps({"id": n, "article": text}) for n, text in enumerate(texts)]
+    (tmp_path / "a.jsonl").write_text("\n".join(lines))
+    corpus = f"jsonl:{tmp_path}/a.jsonl"
+    rain, empty, deep, plain = read_corpus(corpus, clean="html")[1]
+    assert (rain.article, plain.article) == ("Rain.\n\nSnow & ice.", "Plain & simple.")
+    assert (empty.reason, deep.reason) == ("empty_article", "complex_html")
+    assert read_corpus(corpus)[1][0].article == texts[0]
+    settings = TextSettings("html")
+    assert (
+        Article(rain._replace(article=texts[0]), settings).body == "Rain. Snow & ice."
+    )
+    assert to_article(rain._replace(article=DEEP), settings).reason == "complex_html"
+
+
+def test_html_needs_an_extra(tmp_path, monkeypatch):
+    """Without it, the first file or the flag is refused, a later file is lost."""
+    monkeypatch.delitem(sys.modules, "precis.model.text.html", raising=False)
+    monkeypatch.delattr("precis.model.text.html", raising=False)
+    monkeypatch.setitem(sys.modules, "resiliparse.extract.html2text", None)
+    (tmp_path / "b.txt").write_text(PAGE)
+    corpus = f"text:{tmp_path}/*"
+    for options in ({"corpus": corpus}, {"corpus": "sample:", "clean": "html"}):
+        with pytest.raises(ModuleNotFoundError, match="resiliparse"):
+            list_tasks(CorpusOptions(**options))
+    (tmp_path / "a.txt").write_text("Rain.")
+    lost = read_corpus(corpus)[1][1]
+    assert (lost.reason, lost.detail) == (
+        "other_format",
+        "the file is an HTML page; pip install 'precis-corpus[web]' to read its text",
+    )
