@@ -354,9 +354,10 @@ def prepare(
     Args:
       beam_args: the flags for Beam itself.
       corpus: the corpus: jsonl:GLOB, csv:GLOB, parquet:GLOB, arrow:GLOB,
-          delta:DIR[@VERSION] (Delta Lake), text:GLOB (one document a file),
-          tfds:NAME[:SPLIT] (TensorFlow Datasets), sample:[COUNT] (built in); a GLOB may
-          be local, gs://, s3:// or hf://; several corpora are separated by commas.
+          delta:DIR[@VERSION] (Delta Lake), text:GLOB (one document a file), warc:GLOB
+          (web archives), tfds:NAME[:SPLIT] (TensorFlow Datasets), sample:[COUNT] (built
+          in); a GLOB may be local, gs://, s3:// or hf://; several corpora are separated
+          by commas.
       article_field: field of the article.
       highlights_field: field of the reference summary (default: highlights, if there is
           one); the items of a list are several references, or with FIELD:lines the
@@ -508,9 +509,10 @@ def summarize(
     Args:
       beam_args: the flags for Beam itself.
       corpus: the corpus: jsonl:GLOB, csv:GLOB, parquet:GLOB, arrow:GLOB,
-          delta:DIR[@VERSION] (Delta Lake), text:GLOB (one document a file),
-          tfds:NAME[:SPLIT] (TensorFlow Datasets), sample:[COUNT] (built in); a GLOB may
-          be local, gs://, s3:// or hf://; several corpora are separated by commas.
+          delta:DIR[@VERSION] (Delta Lake), text:GLOB (one document a file), warc:GLOB
+          (web archives), tfds:NAME[:SPLIT] (TensorFlow Datasets), sample:[COUNT] (built
+          in); a GLOB may be local, gs://, s3:// or hf://; several corpora are separated
+          by commas.
       article_field: field of the article.
       highlights_field: field of the reference summary (default: highlights, if there is
           one); the items of a list are several references, or with FIELD:lines the
@@ -912,9 +914,10 @@ def train_summarizer(
 
     Args:
       corpus: the corpus: jsonl:GLOB, csv:GLOB, parquet:GLOB, arrow:GLOB,
-          delta:DIR[@VERSION] (Delta Lake), text:GLOB (one document a file),
-          tfds:NAME[:SPLIT] (TensorFlow Datasets), sample:[COUNT] (built in); a GLOB may
-          be local, gs://, s3:// or hf://; several corpora are separated by commas.
+          delta:DIR[@VERSION] (Delta Lake), text:GLOB (one document a file), warc:GLOB
+          (web archives), tfds:NAME[:SPLIT] (TensorFlow Datasets), sample:[COUNT] (built
+          in); a GLOB may be local, gs://, s3:// or hf://; several corpora are separated
+          by commas.
       article_field: field of the article.
       highlights_field: field of the reference summary (default: highlights, if there is
           one); the items of a list are several references, or with FIELD:lines the

@@ -56,6 +56,8 @@ LINES = {
     "summarize --text article.txt --bundle bundle": "train",
     "summarize --text article.txt --bundle imported --engine ctranslate2": "train "
     "ctranslate2",
+    "summarize --text page.html": "web",
+    "summarize --corpus warc:pages.warc --output OUT/warc": "beam web",
     "summarize --corpus sample:5 --extractive lead --output OUT/lead": "beam",
     "summarize --corpus sample:5 --bundle bundle --output OUT/run": "beam train",
     f"summarize --text article.txt --bundle {SERVER} --min_source_words 1": "endpoint",
@@ -173,6 +175,10 @@ def results(bundle, tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("results")
     article = "Rain fell on Oslo on Monday. It was cold. The trams stopped."
     (folder / "article.txt").write_text(article)
+    (folder / "page.html").write_text(f"<html><p>{article}</p></html>")
+    kinds = "WARC-Type: conversion\r\nContent-Type: text/plain"
+    headers = f"{kinds}\r\nContent-Length: {len(article)}"
+    (folder / "pages.warc").write_text(f"WARC/1.0\r\n{headers}\r\n\r\n{article}")
     shutil.copytree(bundle, folder / "bundle")
     prepared = {"vocabulary_size": 400, "oracle_sentences": 3, "workers": 1}
     precis.prepare(corpus="sample:60", output=folder / "records", **prepared)

@@ -9,6 +9,7 @@ from resiliparse.parse import encoding as encodings
 
 _TAG = re.compile(r"<[a-z/!]", re.I)
 _PAGE = re.compile(r"<(?:html|head|body)\b|<!doctype", re.I)
+_TITLE = re.compile(r"<title\b[^>]*>([^<]+)", re.I)
 _BLOCK = re.compile(r"<(?:p|div|br|li|td|pre|h[1-6])\b", re.I)
 _BLANK_LINES = re.compile(r"\n\s*\n")
 # A line of a page that has sentences, not the words of a menu.
@@ -66,6 +67,12 @@ def to_text(source: str) -> str:
     )
     prose = [*_PROSE.finditer(text)] if is_page else []
     return text[prose[0].start() : prose[-1].end()] if prose else text
+
+
+def title(source: str) -> str | None:
+    """The title of a page; None if it has none."""
+    found = _TITLE.search(source)
+    return " ".join(html.unescape(found[1]).split()) if found else None
 
 
 def decode(content: bytes, encoding: str = "") -> str:

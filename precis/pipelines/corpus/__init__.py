@@ -7,9 +7,9 @@ task_reader  reads a task as articles and dead letters
 task         tasks, their fields, and dead letters
 dead_letters writes, reads and counts dead letters
 
-The formats: jsonl, csv_files, parquet, text_files, tfds_sets, sample.generator. Each
-has two functions: `list_tasks` cuts a corpus into tasks, `read` yields the records of a
-task. They share:
+The formats: jsonl, csv_files, parquet, text_files, warc, tfds_sets, sample.generator.
+Each has two functions: `list_tasks` cuts a corpus into tasks, `read` yields the records
+of a task. They share:
 
 listing      finds files; opening: opens them, notices changes, writes their names
 lines        the lines of a byte range; compression: reads gzip, bzip2, xz and zstd

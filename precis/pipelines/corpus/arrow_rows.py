@@ -178,8 +178,8 @@ def _exact_times(batch: pa.RecordBatch, name: str) -> list[str | None]:
     """The times of a column of nanoseconds, which Python cannot hold, as ids; empty for
     other columns.
     """
-    kind = batch.schema.field(name).type if name in batch.schema.names else None
-    if not isinstance(kind, pa.TimestampType) or kind.unit != "ns":
+    kind: Any = name in batch.schema.names and batch.schema.field(name).type
+    if not kind or not pa.types.is_timestamp(kind) or kind.unit != "ns":
         return []
     zone = kind.tz
     column = batch.column(name).cast(pa.timestamp("ns", zone and "UTC"))

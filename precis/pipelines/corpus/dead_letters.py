@@ -32,6 +32,7 @@ from precis.pipelines.corpus.task import EMPTY_ARTICLE, WHOLE_FILE, DeadLetter
 _DAMAGED = (*CODECS.values(), "utf16", "arrow")
 UNCOUNTED = {
     **{f"read/broken_{codec}": f"{codec} file(s) are damaged" for codec in _DAMAGED},
+    "read/broken_warc": "web archive(s) are damaged",
     f"read/{OTHER_FORMAT}": "file(s) are of another format",
     f"read/{CHANGED}": "file(s) changed after the corpus was listed",
     f"read/{UNREADABLE}": "file(s) or folder(s) could not be read",

@@ -72,6 +72,13 @@ SCHEMES = {
         holds_one_document=True,
         endings=(".txt",),
     ),
+    "warc": Scheme(
+        "warc",
+        "GLOB (web archives)",
+        has_fields=True,
+        seek_bytes=1 << 20,
+        endings=(".warc", ".warc.wet"),
+    ),
     "tfds": Scheme(
         "tfds_sets",
         "NAME[:SPLIT] (TensorFlow Datasets)",
