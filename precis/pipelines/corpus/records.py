@@ -231,9 +231,9 @@ def to_document(record: Record, fields: Fields, place: Place) -> Document | Dead
         name = fields.highlights
         reference, *others = _references(highlights, joins=fields.joins_highlights)
         name = fields.document_id
-        document_id = id_text(document_id)
+        document_id = "" if document_id is None else id_text(document_id)
         name = fields.split
-        split = _text(split)
+        split = "" if split is None else _text(split)
     except UnicodeDecodeError as error:
         return undecodable(error, repr(name), place)
     except TypeError as error:
@@ -241,7 +241,7 @@ def to_document(record: Record, fields: Fields, place: Place) -> Document | Dead
     except RecursionError:
         return unread(place, "wrong_type", f"{name!r} holds too many lists in lists")
     try:
-        metadata = kept_values(record, fields.kept)
+        metadata = kept_values(record, fields.kept) if fields.kept else {}
     except ValueError as error:
         return unread(place, "wrong_type", str(error))
     document = Document(document_id, split, article, reference, metadata, *place)
@@ -257,7 +257,7 @@ def _references(value: Any, *, joins: bool) -> list[str | None]:
     """The references in a field, [None] if there are none; the items of a list are
     several, unless `joins` says that they are parts of one.
     """
-    value = list_of(value)
+    value = value if isinstance(value, str) else list_of(value)
     if joins or not isinstance(value, list):
         return [None if is_missing(value) else _text(value)]
     return [*filter(str.strip, map(_text, value))] or [None]

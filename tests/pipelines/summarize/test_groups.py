@@ -340,7 +340,7 @@ def test_times_of_a_day_order_no_groups():
         ({"group_by": "n", "order_by": "language"}, "number; name a field of the"),
         ({"group_by": "n", "order_by": "wen"}, "no field 'wen', it has .* when"),
         ({"order_by": "n"}, "`order_by=n` has no effect without `group_by=`; leave it"),
-        ({"group_by": "topik"}, "no field 'topik', it has .*; did you mean topic"),
+        ({"group_by": "topik"}, "no field 'topik', it has .*; did you mean 'topic'"),
         (
             {"group_by": "day(topic)"},
             "is string, not a date or timestamp; --keep_fields",

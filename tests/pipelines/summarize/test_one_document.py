@@ -120,7 +120,7 @@ def test_what_is_no_text_is_refused(content, message, tmp_path, monkeypatch, cap
     [
         ("news.jsonl", "use --corpus jsonl:news.jsonl --output summaries"),
         ("a b.CSV", "use --corpus 'csv:a b.CSV' --output summaries"),
-        ("news.json", ""),
+        ("news.md", ""),
     ],
 )
 def test_a_file_of_records_is_summarized_with_a_warning(name, words, article, capsys):

@@ -170,7 +170,7 @@ def test_elements_that_are_no_documents_are_an_error_of_the_pipeline():
         ({"extractive": "best"}, "--extractive: unknown method 'best'"),
         ({"bundle": "no"}, "no: not a complete bundle"),
         ({"beam_width": 0}, "`beam_width=`"),
-        ({"clean": "raw"}, "clean must be one of standard, none, not 'raw'"),
+        ({"clean": "raw"}, "clean must be one of standard, html, none, not 'raw'"),
         ({"language": "DE"}, "small letters, .*, not 'DE'; did you mean de"),
     ],
 )
