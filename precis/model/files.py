@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import posixpath
+import re
 import uuid
 from collections.abc import Iterator, Mapping
 from typing import IO, Any
@@ -25,6 +26,7 @@ from precis.model.storage.store import ObjectStore
 # The suffix of a file that is being written.
 ASIDE = ".aside"
 _LOCAL = LocalFileSystem()
+_COMMIT = re.compile(r"(?<=[\w.-])@[0-9a-f]{40}(?=/)")
 
 
 def filesystem(path: str) -> tuple[Any, str]:
@@ -49,6 +51,11 @@ def filesystem(path: str) -> tuple[Any, str]:
             f"{path}: {error}; name a local path, or one on gs:// or s3://"
         ) from error
     return store, store.strip_protocol(path)
+
+
+def without_commits(text: str) -> str:
+    """A text with paths on the hub, without the commits in them."""
+    return _COMMIT.sub("", text) if HUB in text else text
 
 
 def is_local(path: str) -> bool:

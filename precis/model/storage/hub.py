@@ -10,7 +10,6 @@ the needed ranges are requested.
 
 import contextlib
 import errno
-import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import IO, Any, TypeVar
@@ -19,7 +18,6 @@ from precis.model.errors import UsageError
 from precis.model.storage.store import ObjectStore
 
 HUB = "hf://"
-_COMMIT = re.compile(r"(?<=[\w.-])@[0-9a-f]{40}(?=/)")
 _FORM = "write hf://datasets/ORG/NAME/PATH, or hf://datasets/ORG/NAME@REVISION/PATH"
 _OFFLINE = (
     "check the network and HF_HUB_OFFLINE, or download the files once with "
@@ -93,11 +91,6 @@ def _place(name: str) -> dict[str, Any]:
     uri = parse_hf_uri(f"{HUB}{name}")
     place = {"repo_id": uri.id, "repo_type": uri.type, "revision": uri.revision}
     return {**place, "filename": uri.path_in_repo}
-
-
-def without_commits(text: str) -> str:
-    """A text with paths on the hub, without the commits in them."""
-    return _COMMIT.sub("", text) if HUB in text else text
 
 
 @contextlib.contextmanager

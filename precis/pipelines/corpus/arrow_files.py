@@ -92,6 +92,19 @@ def _batches(reader: Any, start: int, stop: int) -> Iterator[pa.RecordBatch]:
     return iter(reader)
 
 
+def _check(batch: pa.RecordBatch) -> None:
+    """Checks the offsets of a batch, because reading damaged ones ends the process.
+
+    Raises:
+      ArrowInvalid: the batch is damaged.
+    """
+    try:
+        batch.validate(full=True)
+    except pa.ArrowInvalid as error:
+        if "UTF8" not in str(error):  # It costs a row alone, and is checked last.
+            raise
+
+
 def read(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
     """Reads the records of a task; after damage, the rest of its batches are lost."""
     path, number = task.paths[0], task.start
@@ -105,6 +118,7 @@ def read(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
         ]
         try:
             for batch in _batches(_open(opened, names), task.start, task.stop):
+                _check(batch)
                 share = (number + 1 - task.start) / (task.stop - task.start)
                 if task.stop == -1:
                     share = min(opened.tell() / max(task.size_bytes, 1), 1.0)

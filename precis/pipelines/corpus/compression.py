@@ -89,6 +89,24 @@ def codec_ending(path: str) -> str:
     return end if end.lower() in CODECS else ""
 
 
+# What names say about files of which nothing is read.
+_UNPACK = "an archive; unpack it and name the files in it"
+_RECOMPRESS = "compressed by {}, which is not read; compress it with gzip or zstd"
+_ENDINGS = {
+    **dict.fromkeys((".tar", ".tgz", ".zip", ".7z", ".rar"), _UNPACK),
+    **dict.fromkeys((".snappy", ".sz"), _RECOMPRESS.format("snappy")),
+    **dict.fromkeys((".br", ".lzo", ".deflate"), _RECOMPRESS.format("another program")),
+}
+
+
+def unread_kind(path: str) -> str:
+    """Describes an archive, or a compression that is not read, by its name; "" for
+    other files.
+    """
+    name = path.removesuffix(codec_ending(path)).lower()
+    return next((_ENDINGS[end] for end in _ENDINGS if name.endswith(end)), "")
+
+
 def is_damage(error: Exception) -> bool:
     """Whether an error means damaged content; disk and network errors have a number."""
     if isinstance(error, OSError):

@@ -17,9 +17,9 @@ from precis.model import files
 from precis.model.errors import DataError, UsageError
 from precis.model.progress.stages import say, stage
 from precis.model.text.document import Document
-from precis.pipelines.corpus.compression import codec_ending
+from precis.pipelines.corpus.compression import codec_ending, unread_kind
 from precis.pipelines.corpus.dead_letters import UNCOUNTED
-from precis.pipelines.corpus.formats import OTHER_FORMAT, unread_kind
+from precis.pipelines.corpus.formats import OTHER_FORMAT
 from precis.pipelines.corpus.listing import (
     combined_version,
     folder_pattern,

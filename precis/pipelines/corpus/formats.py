@@ -161,24 +161,6 @@ def _table_format(text: str) -> str:
     return ""
 
 
-# What names say about files of which nothing is read.
-_UNPACK = "an archive; unpack it and name the files in it"
-_RECOMPRESS = "compressed by {}, which is not read; compress it with gzip or zstd"
-_ENDINGS = {
-    **dict.fromkeys((".tar", ".tgz", ".zip", ".7z", ".rar"), _UNPACK),
-    **dict.fromkeys((".snappy", ".sz"), _RECOMPRESS.format("snappy")),
-    **dict.fromkeys((".br", ".lzo", ".deflate"), _RECOMPRESS.format("another program")),
-}
-
-
-def unread_kind(path: str) -> str:
-    """Describes an archive, or a compression that is not read, by its name; "" for
-    other files.
-    """
-    name = path.removesuffix(codec_ending(path)).lower()
-    return next((_ENDINGS[end] for end in _ENDINGS if name.endswith(end)), "")
-
-
 def _misnamed(path: str, head: bytes) -> str:
     """Describes a file whose name does not say how it is compressed; "" for others."""
     codec, content = codec_of(path), other_format(head, path)

@@ -233,7 +233,7 @@ def to_document(record: Record, fields: Fields, place: Place) -> Document | Dead
         name = fields.document_id
         document_id = "" if document_id is None else id_text(document_id)
         name = fields.split
-        split = "" if split is None else _text(split)
+        split = "" if split is None or is_missing(split) else _text(split)
     except UnicodeDecodeError as error:
         return undecodable(error, repr(name), place)
     except TypeError as error:
@@ -249,8 +249,10 @@ def to_document(record: Record, fields: Fields, place: Place) -> Document | Dead
 
 
 def _text(value: Any) -> str:
-    """The texts of a field, joined by line breaks; "" if there are none."""
-    return "\n".join(texts_of(value))
+    """The texts of a field that is not missing, joined by line breaks; "" if there are
+    none.
+    """
+    return value if isinstance(value, str) else "\n".join(texts_of(value))
 
 
 def _references(value: Any, *, joins: bool) -> list[str | None]:
@@ -260,7 +262,8 @@ def _references(value: Any, *, joins: bool) -> list[str | None]:
     value = value if isinstance(value, str) else list_of(value)
     if joins or not isinstance(value, list):
         return [None if is_missing(value) else _text(value)]
-    return [*filter(str.strip, map(_text, value))] or [None]
+    texts = ("\n".join(texts_of(each)) for each in value)
+    return [*filter(str.strip, texts)] or [None]
 
 
 def too_large(size: int, max_bytes: int, place: Place) -> DeadLetter:

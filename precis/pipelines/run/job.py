@@ -43,7 +43,7 @@ from precis.model.finished import (
     success_content,
 )
 from precis.model.progress.stages import say, stage
-from precis.model.storage.hub import HUB, without_commits
+from precis.model.storage.hub import HUB
 from precis.pipelines.corpus.corpus import list_tasks, with_commits
 from precis.pipelines.corpus.dead_letters import check_failures
 from precis.pipelines.corpus.listing import check_output_apart, list_files
@@ -128,7 +128,7 @@ def with_job_commits(option_groups: Sequence[Any]) -> list[Any]:
     (output,) = (group.output for group in others if hasattr(group, "output"))
     begun = read_job_description(output) if corpus != given.corpus else None
     earlier = begun["flags"].get("corpus", "") if begun else ""
-    is_alike = without_commits(earlier) == without_commits(corpus)
+    is_alike = files.without_commits(earlier) == files.without_commits(corpus)
     if is_alike and _files_on_hub(earlier) == _files_on_hub(corpus):
         corpus = earlier
     return [dataclasses.replace(given, corpus=corpus), *others]
@@ -137,7 +137,7 @@ def with_job_commits(option_groups: Sequence[Any]) -> list[Any]:
 def _files_on_hub(corpus: str) -> list[tuple[str, str]]:
     """The files of a corpus on the hub, without commits, and their versions."""
     return [
-        (without_commits(file.path), file.version)
+        (files.without_commits(file.path), file.version)
         for _, where in parse_addresses(corpus)
         if where.startswith(HUB)
         for file in list_files(where)
@@ -253,12 +253,12 @@ def hash_tasks(tasks: Sequence[Task]) -> str:
     first folder on that names a field: the hash does not change if a file is touched,
     the corpus is moved, or its repository on the hub has another commit.
     """
-    paths = [without_commits(path) for task in tasks for path in task.paths]
+    paths = [files.without_commits(path) for task in tasks for path in task.paths]
     root = os.path.commonprefix(paths).partition("=")[0].rpartition("/")[0]
     content = []
 
     def below_root(path: str) -> str:
-        return without_commits(path).removeprefix(root)
+        return files.without_commits(path).removeprefix(root)
 
     for task in tasks:
         only = task.only

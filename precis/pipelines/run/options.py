@@ -31,7 +31,6 @@ from precis.model.config import (
 )
 from precis.model.credentials import refuse_credentials
 from precis.model.errors import UsageError
-from precis.model.storage.hub import without_commits
 from precis.pipelines.run.hub import hub_name, is_hub_name
 
 OptionsT = TypeVar("OptionsT")
@@ -206,7 +205,7 @@ def result_settings(
     values = _values(settings)
     given = {field.name for field, value in values if value}
     return {
-        field.name: without_commits(value) if info.place == INPUT else value
+        field.name: files.without_commits(value) if info.place == INPUT else value
         for field, value in values
         for info in [flag_info(field)]
         if info.affects != NOTHING and info.place != BUNDLE and info.concerns(writer)

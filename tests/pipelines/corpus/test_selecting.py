@@ -73,7 +73,9 @@ def test_of_a_sample_only_the_drawn_records_are_read_again(tmp_path, monkeypatch
     (tmp_path / "a.csv").write_text(header + "".join(rows))
     parsed = []
     for scheme in ("jsonl", "csv"):
-        options = CorpusOptions(corpus=f"{scheme}:{tmp_path}/a.{scheme}", sample=3)
+        options = CorpusOptions(
+            corpus=f"{scheme}:{tmp_path}/a.{scheme}", sample=3, keep_fields="id"
+        )
         (task,) = list_tasks(options)
         with monkeypatch.context() as patch:
             patch.setattr(records_module, "kept_values", lambda *a: parsed.append(a))
