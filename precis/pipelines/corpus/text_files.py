@@ -101,7 +101,8 @@ def page_to_document(
         page = html.decode(raw, encoding)
         text = page if options.clean == "html" else html.to_text(page)
     except ModuleNotFoundError:
-        detail = f"the file is an HTML page; {install_command('web')} to read its text"
+        install = install_command("web")
+        detail = f"the file is an HTML page, whose text needs a package; {install}"
         return unread(place, OTHER_FORMAT, detail)
     except ValueError as error:
         return unread(place, COMPLEX_HTML, str(error))

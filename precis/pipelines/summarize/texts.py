@@ -24,7 +24,12 @@ from precis.model.processes import refuse_within_import
 from precis.model.progress.stages import stage
 from precis.model.text.article import Article, TextSettings
 from precis.model.text.document import Document
-from precis.pipelines.corpus.formats import HTML, fitting_encoding, other_format
+from precis.pipelines.corpus.formats import (
+    HTML,
+    OTHER_FORMAT,
+    fitting_encoding,
+    other_format,
+)
 from precis.pipelines.corpus.listing import absolute_path
 from precis.pipelines.corpus.opening import open_source, written_name
 from precis.pipelines.corpus.options import CorpusOptions
@@ -298,7 +303,9 @@ def read_document(file: str, of_text: Mapping[str, Any]) -> Article:
         if record.reason == "invalid_utf8":
             kind = fitting_encoding(raw) or "binary data"
             way_out = f"; it seems to be {kind}: save it as text in UTF-8"
-        raise DataError(f"{name}: {record.reason}: {record.detail}{way_out}")
+        # The only other format here is HTML without the package that reads it.
+        error = UsageError if record.reason == OTHER_FORMAT else DataError
+        raise error(f"{name}: {record.reason}: {record.detail}{way_out}")
     if not record.body or "\0" in record.document.article:
         raise DataError(
             f"{name}: it holds no text, or null characters like a binary file; give an "

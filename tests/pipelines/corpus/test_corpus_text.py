@@ -114,5 +114,6 @@ def test_html_needs_an_extra(tmp_path, monkeypatch):
     lost = read_corpus(corpus)[1][1]
     assert (lost.reason, lost.detail) == (
         "other_format",
-        "the file is an HTML page; pip install 'precis-corpus[web]' to read its text",
+        "the file is an HTML page, whose text needs a package; "
+        "pip install 'precis-corpus[web]'",
     )
