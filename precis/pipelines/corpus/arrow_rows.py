@@ -81,12 +81,11 @@ def _is_variant(kind: pa.DataType) -> bool:
     """Whether a type, or a type within it, is how Arrow shows a VARIANT of Parquet."""
     if not isinstance(kind, pa.StructType):
         return _LIST.match(str(kind)) is not None and _is_variant(kind.value_type)
-    names = {field.name for field in kind}
-    return {"metadata", "value"} <= names <= {
-        "metadata",
-        "value",
-        "typed_value",
-    } or any(_is_variant(field.type) for field in kind)
+    types = {field.name: field.type for field in kind}
+    is_named = {"metadata", "value"} <= {*types} <= {"metadata", "value", "typed_value"}
+    if is_named and pa.types.is_binary(types["metadata"]):
+        return True
+    return any(map(_is_variant, types.values()))
 
 
 def field_types(fields: pa.Schema | pa.StructType) -> dict[str, pa.DataType]:

@@ -136,6 +136,10 @@ def test_a_variant_is_refused_where_it_is_needed(tmp_path):
     assert read_corpus(f"parquet:{path}")[1][0].article == "Rain fell."
     with pytest.raises(UsageError, match="'v' has the type VARIANT.*CAST.v AS JSON"):
         read_corpus(f"parquet:{path}", keep_fields="v")
+    table = table.set_column(1, "v", pa.array([{"metadata": "a", "value": 1}]))
+    pq.write_table(table, path)  # No VARIANT, though named like one.
+    (document,) = read_corpus(f"parquet:{path}", keep_fields="v")[1]
+    assert document.metadata == {"v": '{"metadata": "a", "value": 1}'}
 
 
 def test_texts_without_annotation_are_utf_8(tmp_path):
