@@ -38,7 +38,10 @@ def list_tasks(
                 schema = reader.schema
                 batches = getattr(reader, "num_record_batches", None)
         except pa.ArrowNotImplementedError as error:
-            raise arrow_rows.unreadable_column(file.path, error) from error
+            raise UsageError(
+                f"{file.path} cannot be read, not even its other columns: {error}; "
+                "write the file again without this column, or with it as a string"
+            ) from error
         except (pa.ArrowInvalid, OSError) as error:
             if not is_damage(error):
                 raise

@@ -69,14 +69,6 @@ def checked_types(
     return types
 
 
-def unreadable_column(path: str, error: Exception) -> UsageError:
-    """The error of a file with a column of which Arrow does not know the type."""
-    return UsageError(
-        f"{path} cannot be read, not even its other columns: {error}; write the file "
-        "again without this column, or with it as a string or a decimal"
-    )
-
-
 def _is_variant(kind: pa.DataType) -> bool:
     """Whether a type, or a type within it, is how Arrow shows a VARIANT of Parquet."""
     if not isinstance(kind, pa.StructType):

@@ -3,7 +3,9 @@
 Only the needed columns are read.
 """
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -23,6 +25,9 @@ from precis.pipelines.corpus.task import (
     Task,
     unread,
 )
+
+# Replaces the key of an Arrow schema that pyarrow cannot read.
+_IGNORED = b"ARROW:ignore"
 
 
 def list_tasks(
@@ -48,10 +53,8 @@ def list_tasks(
     for file in corpus_files:
         try:
             with open_source(file.path) as opened:
-                parquet = pq.ParquetFile(opened, arrow_extensions_enabled=True)
+                parquet = _open_parquet(opened)
                 metadata, found = parquet.metadata, parquet.schema_arrow
-        except pa.ArrowNotImplementedError as error:
-            raise arrow_rows.unreadable_column(file.path, error) from error
         except (pa.ArrowInvalid, OSError) as error:
             if not is_damage(error):
                 raise
@@ -64,6 +67,7 @@ def list_tasks(
             unreadable.append(file._replace(problem=UNREADABLE, detail=detail))
             continue
         types = arrow_rows.checked_types(file.path, found, options, schema)
+        _refuse_unknown(file.path, metadata, types, options)
         kinds = {name: arrow_rows.kind_of(types[name]) for name in types}
         forms.setdefault(records.main_kinds(kinds, options.fields), file.path)
         fields = options.typed_fields(kinds.__getitem__)
@@ -73,6 +77,42 @@ def list_tasks(
         raise UsageError(f"{file.path} cannot be read as Parquet: {file.detail}")
     records.note_mixed_files(forms, options.fields)
     return [*tasks, *listing.unreadable_tasks(unreadable)]
+
+
+def _open_parquet(opened: IO[bytes]) -> pq.ParquetFile:
+    """Opens a file, without its Arrow schema if that has a type unknown to pyarrow."""
+    settings: dict[str, Any] = {
+        "page_checksum_verification": True,
+        "coerce_int96_timestamp_unit": "us",
+        "arrow_extensions_enabled": True,
+    }
+    try:
+        return pq.ParquetFile(opened, **settings)
+    except pa.ArrowNotImplementedError:
+        # A file ends with its footer, the footer's length in 4 bytes, and PAR1.
+        opened.seek(-8, os.SEEK_END)
+        opened.seek(-8 - int.from_bytes(opened.read(4), "little"), os.SEEK_END)
+        footer = opened.read().replace(b"ARROW:schema", _IGNORED)
+        metadata = pq.read_metadata(pa.BufferReader(b"PAR1" + footer))
+        return pq.ParquetFile(opened, metadata=metadata, **settings)
+
+
+def _refuse_unknown(
+    path: str,
+    metadata: pq.FileMetaData,
+    types: Mapping[str, pa.DataType],
+    options: CorpusOptions,
+) -> None:
+    """Refuses a needed field that may have a type unknown to pyarrow: Int128 of Polars,
+    which Parquet stores as 16 bytes.
+    """
+    if _IGNORED in (metadata.metadata or {}):
+        for name in options.fields.names & types.keys():
+            if pa.types.is_fixed_size_binary(types[name]):
+                raise UsageError(
+                    f"{path}: the field {name!r} has a type that pyarrow does not "
+                    "read, such as Int128; write it as a string or a decimal"
+                )
 
 
 def _group_tasks(
@@ -95,12 +135,7 @@ def read(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
     other row groups are read.
     """
     with open_source(task.paths[0]) as opened:
-        parquet = pq.ParquetFile(
-            opened,
-            page_checksum_verification=True,
-            coerce_int96_timestamp_unit="us",
-            arrow_extensions_enabled=True,
-        )
+        parquet = _open_parquet(opened)
         groups = range(task.start, task.stop)
         task_rows = sum(parquet.metadata.row_group(group).num_rows for group in groups)
         rows = 0

@@ -134,3 +134,27 @@ def test_a_file_without_a_footer_is_lost_by_its_name(tmp_path, damage):
     kinds = {"encrypted": "an encrypted footer; write it w", "length": "its footer ca"}
     kinds["empty"] = kinds["length"]
     assert kinds.get(damage, "Parquet that is cut or not comp") in lost.detail
+
+
+def test_a_type_that_pyarrow_does_not_know_costs_nothing_unless_needed(tmp_path):
+    """Int128 as Polars 2.1 writes it: 16 bytes, and Arrow's type of 128-bit integers,
+    which is made here from that of 64 bits.
+    """
+    schema = pa.schema([("article", pa.string()), ("v", pa.int64())])
+    stored = schema.serialize().to_pybytes()
+    assert stored.count(b"\x40\0\0\0") == 1
+    stored = base64.b64encode(stored.replace(b"\x40\0\0\0", b"\x80\0\0\0"))
+    table = pa.table({"article": ["A."], "v": pa.array([b"\xff" * 16], pa.binary(16))})
+    path = tmp_path / "a.parquet"
+    with pq.ParquetWriter(path, table.schema, store_schema=False) as writer:
+        writer.write_table(table)
+        writer.add_key_value_metadata({"ARROW:schema": stored})
+    with pytest.raises(pa.ArrowNotImplementedError, match="more than 64 bits"):
+        pq.read_table(path)
+    (document,) = read_corpus(f"parquet:{path}")[1]
+    assert document.article == "A."
+    for flag in ("id_field", "keep_fields"):
+        with pytest.raises(
+            UsageError, match="a.parquet: the field 'v' has a type that"
+        ):
+            read_corpus(f"parquet:{path}", **{flag: "v"})
