@@ -3,7 +3,6 @@
 """
 
 import datetime
-import importlib
 import logging
 import os
 import warnings
@@ -18,7 +17,6 @@ from precis.model.errors import (
     UsageError,
     describe_system_error,
 )
-from precis.model.progress.stages import stage
 from precis.model.tensorflow_import import COMMAND_VARIABLE
 from precis.pipelines.command_line.commands import (
     COMMANDS,
@@ -30,7 +28,12 @@ from precis.pipelines.command_line.parser import CommandLine, read_arguments
 from precis.pipelines.command_line.results import show_document
 from precis.pipelines.doctor.packages import missing_package
 from precis.pipelines.run.interruption import stopped_line
-from precis.pipelines.run.job_progress import complain, load_tensorflow, shown
+from precis.pipelines.run.job_progress import (
+    complain,
+    load_beam,
+    load_tensorflow,
+    shown,
+)
 from precis.pipelines.run.options import ProgressOptions, split_options, with_dashes
 from precis.pipelines.summarize.options import OneDocumentOptions
 
@@ -92,8 +95,7 @@ def _run(program: str, name: str, flags: Mapping[str, Any], line: CommandLine) -
             if document.text:  # A single text needs no Beam.
                 return _summarize_document(document, flags, line.beam_args)
         if command.uses_beam:
-            with stage("loading Beam", is_brief=True):
-                importlib.import_module("apache_beam")
+            load_beam(line.beam_args)
             if not line.is_verbose:
                 from precis.pipelines.engines.beam_runner import quiet_beam
 

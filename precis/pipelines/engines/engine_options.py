@@ -21,13 +21,14 @@ from apache_beam.options.pipeline_options import (
     GoogleCloudOptions,
     PipelineOptions,
 )
-from apache_beam.runners.portability.flink_runner import MAGIC_HOST_NAMES
 
 from precis.model.errors import UsageError
 
 # The program that an engine starts as a worker: `engines.engine_worker`.
 WORKER_PROGRAM = "precis-worker"
 _ANSWER_SECONDS = 10.0
+# Beam's MAGIC_HOST_NAMES, whose module takes 0.2 s to import: it starts Flink itself.
+_NO_CLUSTER = ("[local]", "[auto]")
 _ENDED = ("CANCELED", "CANCELLING", "FAILED", "FINISHED", "SUSPENDED")
 
 
@@ -49,7 +50,7 @@ def engine_flags(runner: str, known: argparse.Namespace) -> list[str]:
         program = None if endpoint or known.prism_location else shutil.which("prism")
         return [f"--prism_location={program}"] if program else []
     is_flink = runner == "FlinkRunner"
-    has_cluster = is_flink and known.flink_master not in MAGIC_HOST_NAMES
+    has_cluster = is_flink and known.flink_master not in _NO_CLUSTER
     flags = _cluster_flags(known) if has_cluster else []
     is_portable = is_flink or runner == "PortableRunner"
     if is_portable and (has_cluster or endpoint):
@@ -119,7 +120,7 @@ def cancel_on_flink(options: PipelineOptions) -> None:
     """
     # Beam has forgotten its runner by now.
     address = options.view_as(FlinkRunnerOptions).flink_master
-    if address in MAGIC_HOST_NAMES:
+    if address in _NO_CLUSTER:
         return
     name = options.view_as(GoogleCloudOptions).job_name
     for job in _ask(address, "jobs/overview")["jobs"]:

@@ -6,4 +6,8 @@ import logging
 # of the process that started them.
 logging.getLogger().setLevel(logging.ERROR)
 
+from precis.pipelines.run.job_progress import load_beam  # noqa: E402
+
+load_beam()
+
 import precis.pipelines.engines.tasks  # noqa: E402, F401

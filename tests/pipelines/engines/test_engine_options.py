@@ -5,6 +5,7 @@ command line does not say. Small servers stand for a job manager and a job serve
 import http.server
 import json
 import re
+import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +19,7 @@ from apache_beam.options.pipeline_options import (
     PortableOptions,
 )
 from apache_beam.portability.api import beam_provision_api_pb2
+from apache_beam.runners.portability.flink_runner import MAGIC_HOST_NAMES
 from support.processes import closed_port
 
 from precis.model.errors import UsageError
@@ -132,3 +134,21 @@ def test_a_worker_knows_its_engine():
         "CONTROL_API_SERVICE_DESCRIPTOR": 'url: "localhost:1"',
         "LOGGING_API_SERVICE_DESCRIPTOR": 'url: "localhost:2"',
     }
+
+
+def test_addresses_without_a_cluster_are_those_of_beam():
+    assert list(engine_options._NO_CLUSTER) == MAGIC_HOST_NAMES
+
+
+def test_a_job_on_this_machine_imports_no_clients_of_services():
+    """They stay importable, for whoever needs them later in the process."""
+    code = (
+        "import sys; from precis.pipelines.run import job_progress; "
+        "job_progress.load_beam(); "
+        "print([name for name in job_progress.BEAM_CLIENTS if name in sys.modules]); "
+        "import apache_beam.io.gcp.bigquery, google.cloud.storage"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    )
+    assert done.stdout == "[]\n"
