@@ -461,6 +461,10 @@ def summarize(
     request_timeout: float = 120.0,
     request_json: str = "",
     context_tokens: int = 4096,
+    batch_requests: int = 50000,
+    submit_only: bool = False,
+    requests_to: str | os.PathLike[str] = "",
+    answers_from: str | os.PathLike[str] = "",
     precision: Literal[
         "float32", "mixed_bfloat16", "mixed_float16", "int8"
     ] = "float32",
@@ -524,7 +528,8 @@ def summarize(
       output: folder for the summaries, dead letters and manifest.
       bundle: writer of abstractive summaries: the --output of `precis train` or `precis
           import`; hf://ORG/NAME, a model of the hub; or openai://HOST:PORT/v1#MODEL, an
-          endpoint (default: extractive summaries only).
+          endpoint, which openai-batch:// asks in batches (default: extractive summaries
+          only).
       extractive: extractive methods, separated by commas; the first gives
           extractive_summary. neural scores sentences with --extractive_bundle; oracle
           chooses the sentences closest to the reference, as an upper bound to evaluate
@@ -558,6 +563,7 @@ def summarize(
       UsageError: an invalid flag, corpus or bundle; nothing was written.
       DataError: too many records failed.
       JobError: another process took over the output.
+      Unfinished: requests are submitted or written, and have no answers yet.
     """
 
 def summarize_frame(
@@ -584,6 +590,10 @@ def summarize_frame(
     request_timeout: float = 120.0,
     request_json: str = "",
     context_tokens: int = 4096,
+    batch_requests: int = 50000,
+    submit_only: bool = False,
+    requests_to: str | os.PathLike[str] = "",
+    answers_from: str | os.PathLike[str] = "",
     precision: Literal[
         "float32", "mixed_bfloat16", "mixed_float16", "int8"
     ] = "float32",
@@ -626,7 +636,8 @@ def summarize_frame(
       clean, language: the values of these flags of `precis summarize`.
       bundle: writer of abstractive summaries: the --output of `precis train` or `precis
           import`; hf://ORG/NAME, a model of the hub; or openai://HOST:PORT/v1#MODEL, an
-          endpoint (default: extractive summaries only).
+          endpoint, which openai-batch:// asks in batches (default: extractive summaries
+          only).
       extractive: extractive methods, separated by commas; the first gives
           extractive_summary. neural scores sentences with --extractive_bundle; oracle
           chooses the sentences closest to the reference, as an upper bound to evaluate
@@ -680,6 +691,10 @@ def summarize_text(
     request_timeout: float = 120.0,
     request_json: str = "",
     context_tokens: int = 4096,
+    batch_requests: int = 50000,
+    submit_only: bool = False,
+    requests_to: str | os.PathLike[str] = "",
+    answers_from: str | os.PathLike[str] = "",
     precision: Literal[
         "float32", "mixed_bfloat16", "mixed_float16", "int8"
     ] = "float32",
@@ -723,7 +738,8 @@ def summarize_text(
       clean, language: the values of these flags of `precis summarize`.
       bundle: writer of abstractive summaries: the --output of `precis train` or `precis
           import`; hf://ORG/NAME, a model of the hub; or openai://HOST:PORT/v1#MODEL, an
-          endpoint (default: extractive summaries only).
+          endpoint, which openai-batch:// asks in batches (default: extractive summaries
+          only).
       extractive: extractive methods, separated by commas; the first gives
           extractive_summary. neural scores sentences with --extractive_bundle; oracle
           chooses the sentences closest to the reference, as an upper bound to evaluate

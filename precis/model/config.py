@@ -35,9 +35,11 @@ class WriterKind(enum.StrEnum):
     LANGUAGE_MODEL = "a language model"
     SUMMARIZER = "a summarizer"
     ENDPOINT = "an endpoint"
+    BATCH = "an endpoint with batches"
 
 
-NETWORKS = tuple(writer for writer in WriterKind if writer != WriterKind.ENDPOINT)
+ENDPOINTS = (WriterKind.ENDPOINT, WriterKind.BATCH)
+NETWORKS = tuple(writer for writer in WriterKind if writer not in ENDPOINTS)
 
 
 class FlagInfo(NamedTuple):

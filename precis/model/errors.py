@@ -32,6 +32,14 @@ class JobError(PrecisError):
     """
 
 
+class Unfinished(PrecisError):
+    """The command has done its part, such as to submit requests; the message says how
+    its job goes on. The result does not exist yet.
+    """
+
+    exit_code = 0
+
+
 class Interrupted(KeyboardInterrupt):
     """A signal ends a command; the message says what is saved.
 

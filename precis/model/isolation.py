@@ -23,6 +23,8 @@ NAN = "nan"
 OUT_OF_MEMORY = "out_of_memory"
 PROCESS_DIED = "process_died"
 TOO_LONG = "too_long"  # The document is too long for a server.
+PENDING = "pending"  # Its request waits for a batch.
+NO_ANSWER = "no_answer"  # A batch has none to its request.
 ERROR = "error"
 
 # Exceptions that no document causes: wrong bundles or flags, a lost worker, a file that
@@ -56,8 +58,8 @@ class Failure(NamedTuple):
     @property
     def is_of_server(self) -> bool:
         """Whether a server has failed, so that a retry may succeed."""
-        of_server = re.match("http_(5|408|409|42[59])|timeout|cut_answer", self.reason)
-        return bool(of_server)
+        of_server = f"http_(5|408|409|42[59])|timeout|cut_answer|{NO_ANSWER}"
+        return bool(re.match(of_server, self.reason))
 
 
 def isolate(

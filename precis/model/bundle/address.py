@@ -1,5 +1,6 @@
 """Addresses in place of the folder of a bundle: `openai://...` for a model behind an
-endpoint, and `builtin:...` for a bundle in the package.
+endpoint, `openai-batch://...` if it is asked in batches, and `builtin:...` for a bundle
+in the package.
 """
 
 import os
@@ -8,20 +9,27 @@ import re
 from precis.model.errors import UsageError
 
 SCHEME = "openai"
+_BATCH = f"{SCHEME}-batch"
 _BUILTIN = "builtin:"
 BUILTIN_SELECTOR = f"{_BUILTIN}news-en"
 _ADDRESS = re.compile(
-    rf"{SCHEME}(\+https?)?://([^\s/?#@:]+|\[[^\s/?#@]+\])(:\d+)?(/[^\s?#]*)?#(.+)"
+    rf"{SCHEME}(?:-batch)?(\+https?)?://([^\s/?#@:]+|\[[^\s/?#@]+\])(:\d+)?(/[^\s?#]*)?#(.+)"
 )
 
 
 def is_endpoint(bundle: str) -> bool:
     """Whether a bundle is the address of an endpoint, and not a folder."""
-    return bundle.startswith((f"{SCHEME}:", f"{SCHEME}+"))
+    return bundle.startswith((f"{SCHEME}:", f"{SCHEME}+")) or is_batch(bundle)
+
+
+def is_batch(bundle: str) -> bool:
+    """Whether a bundle is the address of an endpoint that is asked in batches."""
+    return bundle.startswith((f"{_BATCH}:", f"{_BATCH}+"))
 
 
 def parse_address(bundle: str) -> tuple[str, str]:
-    """Returns the URL, up to `/v1`, and the model of `openai://HOST:PORT/v1#MODEL`.
+    """Returns the URL, up to `/v1`, and the model of `openai://HOST:PORT/v1#MODEL`, or
+    of the same with `openai-batch`.
 
     The protocol is HTTP if there is a port other than 443, else HTTPS. `openai+http://`
     and `openai+https://` set it.
@@ -34,7 +42,7 @@ def parse_address(bundle: str) -> tuple[str, str]:
         raise UsageError(
             f"`bundle={bundle}`: not the address of a model on a server; write "
             "openai://HOST:PORT/v1#MODEL, or openai+https://... for TLS on a port "
-            "other than 443"
+            "other than 443; openai-batch://... asks in batches"
         )
     protocol, host, port, path, model = parts.groups("")
     usual = "+https" if port in ("", ":443") else "+http"

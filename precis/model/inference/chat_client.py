@@ -21,9 +21,9 @@ import re
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple, TypeVar
 
 import httpx2
 
@@ -58,6 +58,7 @@ _TOO_LONG = re.compile(
 _QUOTED_CHARACTERS = 30
 # The reason of the failure if a filter of the server withholds an answer.
 _HELD_BACK = "content_filter"
+ResultT = TypeVar("ResultT")
 
 
 class Answer(NamedTuple):
@@ -85,6 +86,7 @@ class ChatClient:
     """Sends requests; thread-safe.
 
     Attributes:
+      url: the address of the server, up to `/v1`.
       requests: the maximum number of requests at once.
       closing: set when no further request may begin.
     """
@@ -109,7 +111,7 @@ class ChatClient:
         Raises:
           UsageError: the key in the environment is not a valid key.
         """
-        self._url, self._parameters, self._timeout = url, parameters, timeout
+        self.url, self._parameters, self._timeout = url, parameters, timeout
         self._key = os.environ.get(_KEY_VARIABLE, "").strip()
         if not (self._key.isascii() and self._key.isprintable()):
             raise UsageError(
@@ -133,7 +135,7 @@ class ChatClient:
         self._journal = sqlite3.connect(
             journal, timeout=60, isolation_level=None, check_same_thread=False
         )
-        self._keep("CREATE TABLE IF NOT EXISTS answers (request PRIMARY KEY, answer)")
+        self.keep("CREATE TABLE IF NOT EXISTS answers (request PRIMARY KEY, answer)")
 
     def ask(self, prompt: str) -> Answer | Failure:
         """The answer to a prompt, or a failure. Equal prompts at the same time are sent
@@ -153,23 +155,26 @@ class ChatClient:
 
     def _ask(self, prompt: str) -> Answer | Failure:
         """The answer to a prompt, from the journal or the server; raises as `ask`."""
-        body = self._body(prompt)
+        body = self.body(prompt)
         key = files.sha256_json(body)
-        for (known,) in self._keep("SELECT answer FROM answers WHERE request = ?", key):
-            with contextlib.suppress(ValueError, TypeError):
-                summary, *cost = json.loads(known)
-                return Answer(Summary(*summary), *cost)
+        if known := self.known(key):
+            return known
         answer = self._send(body, _TRIES)
         if isinstance(answer, Answer):
-            self._keep("REPLACE INTO answers VALUES (?, ?)", key, json.dumps(answer))
+            self.keep("REPLACE INTO answers VALUES (?, ?)", key, json.dumps(answer))
         elif answer.reason != _HELD_BACK:
             self.check()
             detail = f"{answer.detail}; the server answers other requests"
-            if _TOO_LONG.search(answer.detail):
-                detail += "; set context_tokens to the context length of the server"
-                answer = answer._replace(reason=TOO_LONG)
-            answer = answer._replace(detail=detail)
+            answer = with_way_out(answer._replace(detail=detail))
         return answer
+
+    def known(self, key: str) -> Answer | None:
+        """The answer in the journal to the request with a checksum."""
+        for (known,) in self.keep("SELECT answer FROM answers WHERE request = ?", key):
+            with contextlib.suppress(ValueError, TypeError):
+                summary, *cost = json.loads(known)
+                return Answer(Summary(*summary), *cost)
+        return None
 
     def check(self) -> None:
         """Sends a small test request that any model answers.
@@ -177,23 +182,34 @@ class ChatClient:
         Raises:
           JobError: the server does not answer it.
         """
-        answer = self._send(self._body("Say yes."), _CHECKS)
+        answer = self._send(self.body("Say yes."), _CHECKS)
         if isinstance(answer, Failure) and answer.reason != _HELD_BACK:
             raise JobError(
-                f"{self._url} answers no request: {answer.detail}; check the server, "
+                f"{self.url} answers no request: {answer.detail}; check the server, "
                 f"the key in {_KEY_VARIABLE} and its account, the path and the model "
                 f"{self._parameters.get('model')!r} of `bundle=`, and "
                 "`request_json=`; then run the same command to continue: answers "
                 "already received are kept"
             )
 
-    def _body(self, prompt: str) -> dict[str, Any]:
+    def body(self, prompt: str) -> dict[str, Any]:
+        """The request that asks a prompt."""
         messages = [{"role": "user", "content": prompt}]
         return {**self._parameters, "messages": messages}
 
     def _send(self, body: Mapping[str, Any], tries: int) -> Answer | Failure:
-        """Sends a request until there is an answer or it has failed `tries` times;
-        returns the answer or the last failure.
+        """As `retry`, for the answer to a request."""
+        return self.retry(lambda: self._post(body), tries)
+
+    def retry(
+        self, call: Callable[[], tuple[ResultT | Failure, float]], tries: int
+    ) -> ResultT | Failure:
+        """Calls the server until there is a result or it has failed `tries` times;
+        returns the result or the last failure.
+
+        Args:
+          call: returns the result or a failure, and the seconds to wait before a retry.
+          tries: the maximum number of failures other than 429.
         """
         first = pause = self._timeout / 100
         begun, failures = time.monotonic(), 0
@@ -203,8 +219,8 @@ class ChatClient:
             with self._place(self.requests if is_alone else 1):
                 if self.closing.is_set():
                     break
-                answer, wait = self._post(body)
-            if isinstance(answer, Answer) or answer.reason == _HELD_BACK:
+                answer, wait = call()
+            if not isinstance(answer, Failure) or answer.reason == _HELD_BACK:
                 self._answered_at = time.monotonic()
                 return answer
             if answer.reason == "http_429":
@@ -232,16 +248,42 @@ class ChatClient:
             self._places.release(places)
 
     def _post(self, body: Mapping[str, Any]) -> tuple[Answer | Failure, float]:
-        """Sends a request once.
+        """Sends a request once; returns as `exchange`."""
+        begun, prompt = time.monotonic(), body["messages"][0]["content"]
+        content, pause = self.exchange("POST", "chat/completions", prompt, json=body)
+        if isinstance(content, Failure):
+            return content, pause
+        return read_answer(content, time.monotonic() - begun), pause
+
+    def exchange(
+        self,
+        method: str,
+        path: str,
+        prompt: str = "",
+        into: IO[bytes] | None = None,
+        **sent: Any,
+    ) -> tuple[bytearray | Failure, float]:
+        """Calls the server once.
+
+        Args:
+          method, path: the HTTP method, and the path after `/v1/`.
+          prompt: what no message of a failure may quote.
+          into: takes the content of a response of any length and duration.
+          **sent: the content of the request, for the HTTP client.
 
         Returns:
-          The answer or a failure, and the seconds to wait before a retry; infinity if a
-          retry is useless.
+          The content of the response or a failure, and the seconds to wait before a
+          retry; infinity if a retry is useless.
         """
-        begun, content = time.monotonic(), bytearray()
+        content = bytearray()
         try:
-            with self._http.stream("POST", "chat/completions", json=body) as response:
+            with self._http.stream(method, path, **sent) as response:
+                begun, status = time.monotonic(), response.status_code
+                status = 200 if status == 201 else status  # A file was created.
                 for chunk in response.iter_bytes():
+                    if into and status == 200:
+                        into.write(chunk)
+                        continue
                     content += chunk
                     if time.monotonic() - begun > self._timeout:
                         raise httpx2.ReadTimeout("only a part of it came in time")
@@ -255,26 +297,19 @@ class ChatClient:
             is_wrong &= self._answered_at == -math.inf
             failure = Failure(SEARCH, reason, f"no answer ({error!r})")
             return failure, math.inf if is_wrong else 0.0
-        status, pause = read_status(response.status_code, content), 0.0
-        if status == 200:
-            return _read_answer(content, time.monotonic() - begun), pause
-        message = _message(content, body)
-        if self._key:  # Some servers quote it.
-            message = message.replace(self._key, "***")
+        failure, pause = refusal(status, content, prompt, self._key), 0.0
+        if failure is None:
+            return content, pause
         after = response.headers.get("Retry-After", "")
         with contextlib.suppress(ValueError):
             pause = float(after)
         with contextlib.suppress(ValueError):
             pause = email.utils.parsedate_to_datetime(after).timestamp() - time.time()
-        is_final = pause > _PATIENCE_SECONDS or "insufficient_quota" in message
-        # Not caused by a document: a wrong key, account, path or model name.
-        is_final |= status < 408 and status != 400
-        is_early = status in (408, 409, 425, 429) or status >= 500
-        reason = f"http_{status}" if is_final or is_early else "refused"
-        failure = Failure(SEARCH, reason, f"HTTP {status} {message[:300]}".rstrip())
-        return failure, pause if is_early and not is_final else math.inf
+        is_final = pause > _PATIENCE_SECONDS or b"insufficient_quota" in content
+        is_final |= not failure.is_of_server
+        return failure, math.inf if is_final else pause
 
-    def _keep(self, statement: str, *values: str) -> list[Any]:
+    def keep(self, statement: str, *values: Any) -> list[Any]:
         """Reads or writes the journal: answers by the checksums of their requests."""
         try:
             with self._lock:
@@ -299,7 +334,38 @@ def read_status(status: int, content: bytearray) -> int:
     return status
 
 
-def _read_answer(content: bytearray, seconds: float) -> Answer | Failure:
+def refusal(
+    status: int, content: bytearray, prompt: str, key: str = ""
+) -> Failure | None:
+    """The failure in a response; None if it is an answer.
+
+    Args:
+      status, content: the response.
+      prompt: what the failure may not quote.
+      key: the same.
+    """
+    if (status := read_status(status, content)) == 200:
+        return None
+    message = _message(content, prompt)
+    if key:  # Some servers quote it.
+        message = message.replace(key, "***")
+    # Below 408 except 400: not caused by a document, but by a wrong key, account, path
+    # or model name.
+    is_of_service = status in (408, 409, 425, 429) or status >= 500
+    is_of_service |= status < 408 and status != 400
+    reason = f"http_{status}" if is_of_service else "refused"
+    return Failure(SEARCH, reason, f"HTTP {status} {message[:300]}".rstrip())
+
+
+def with_way_out(failure: Failure) -> Failure:
+    """The failure of a request, with what to do if its prompt is too long."""
+    if not _TOO_LONG.search(failure.detail):
+        return failure
+    way_out = "; set context_tokens to the context length of the server"
+    return failure._replace(reason=TOO_LONG, detail=failure.detail + way_out)
+
+
+def read_answer(content: bytearray, seconds: float) -> Answer | Failure:
     """The answer in the body of a response; a failure if the body is cut off, the
     answer was broken off, or a filter of the server withheld it.
     """
@@ -356,13 +422,13 @@ def _log_probs(choice: Mapping[str, Any], text: str) -> list[float]:
     return values if values and all(map(math.isfinite, values)) else [math.nan]
 
 
-def _message(content: bytearray, body: Mapping[str, Any]) -> str:
-    """The error message of a server, as JSON in ASCII; "" if it quotes a request, even
+def _message(content: bytearray, prompt: str) -> str:
+    """The error message of a server, as JSON in ASCII; "" if it quotes a prompt, even
     with its escapes escaped again.
     """
     with contextlib.suppress(ValueError):
         message = json.dumps(json.loads(content))[:3000]
-        asked = json.dumps(body["messages"][0]["content"]).replace("\\", "")
+        asked = json.dumps(prompt).replace("\\", "")
         parts = message.replace("\\", "")
         ends = range(_QUOTED_CHARACTERS, len(parts) + 1)
         if not any(parts[end - _QUOTED_CHARACTERS : end] in asked for end in ends):

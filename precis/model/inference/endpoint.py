@@ -19,7 +19,7 @@ from precis.model.inference.batches import SEARCH, SearchedBatch
 from precis.model.inference.chat_client import Answer, ChatClient
 from precis.model.inference.summarizer import Summary, shorten
 from precis.model.inference.writer import PendingWindow, Writer
-from precis.model.isolation import Failure, attempt
+from precis.model.isolation import PENDING, Failure, attempt
 from precis.model.progress.stages import say
 from precis.model.text.answer import summary_text
 from precis.model.text.language import ENGLISH, language_of
@@ -135,7 +135,9 @@ class Endpoint(Writer):
         if answers and (size := self._excess(answers[0], text)):
             prompt += f"\n\nYour last answer is too long: {size}."
             further = attempt(prompt, self.client.ask, stage=SEARCH)
-            if not isinstance(further, Failure):
+            if isinstance(further, Failure) and further.reason == PENDING:
+                answers, answer = [], further
+            elif not isinstance(further, Failure):
                 # The first answer carries the cost of both.
                 written = answers[0].written_tokens + further.written_tokens
                 answers = [answers[0]._replace(written_tokens=written), further]

@@ -91,7 +91,7 @@ def format_search_cost(search: Mapping[str, Any]) -> str:
         "tokens ({padding_share:.1%} padding), {summary_tokens} summary tokens; "
         "{process_seconds:.1f} s of process time in {wall_seconds:.1f} s"
     )
-    if search["documents"]:
+    if search["documents_per_second"]:
         line += (
             ": {documents_per_second} documents/s, {summary_tokens_per_second} tokens/s"
         )

@@ -19,6 +19,7 @@ from precis.model.config import (
 )
 from precis.model.errors import PrecisError, UsageError, describe_system_error
 from precis.model.processes import usable_cores
+from precis.model.text.article import STANDARD
 from precis.pipelines.doctor.options import Diagnosis
 from precis.pipelines.doctor.packages import (
     COMMAND_EXTRAS,
@@ -159,12 +160,13 @@ def _check_start(
     tasks, _ = module.plan(flags, beam_args)
     yield Diagnosis(OK, "job", f"has {len(tasks):,} tasks")
     if is_endpoint(str(flags.get("bundle", ""))):
-        from precis.pipelines.summarize.summary_settings import read_settings
+        from precis.pipelines.summarize.summary_settings import summary_settings
         from precis.pipelines.summarize.window_summarizer import open_endpoint
 
         names = {*flags} & {*option_names(SUMMARY_OPTIONS)}
-        settings = read_settings({name: flags[name] for name in names})
-        open_endpoint(settings).client.check()
+        given = {name: flags[name] for name in names} | {"output": os.devnull}
+        options = read_flags(SUMMARY_OPTIONS, given)
+        open_endpoint(summary_settings(*options, text=STANDARD)).client.check()
         yield Diagnosis(OK, "endpoint", f"{flags['bundle']} answers")
 
 

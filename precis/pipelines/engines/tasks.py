@@ -16,7 +16,8 @@ files that it describes exist, so a task with a receipt is not run again.
     (figures)       values that only this kind of job reports, such as source_lengths
 
 If one of its files fails a task, the task has a dead letter for each file, and neither
-rows nor receipt: the same command tries it again.
+rows nor receipt: the same command tries it again. A task that raises `Unfinished`
+publishes nothing either; its report is empty.
 """
 
 import abc
@@ -33,7 +34,7 @@ from apache_beam.metrics.metric import Metrics
 from apache_beam.pvalue import PCollection
 
 from precis.model import files
-from precis.model.errors import DataError, JobError
+from precis.model.errors import DataError, JobError, Unfinished
 from precis.model.finished import damage_of
 from precis.model.processes import ProcessPool
 from precis.model.progress.counters import count_earlier, enter_step
@@ -239,6 +240,9 @@ def _report(worker: TaskWorker, step: Step | None, task: Any) -> TaskReport:
     try:
         with open_dead_letters(step, task.number) as dead_letters:
             result = worker.run(task, progress, dead_letters)
+    except Unfinished:
+        progress.finish()
+        return TaskReport({}, [], {}, task=task.number)
     except FileError as failure:
         if step is None:
             raise

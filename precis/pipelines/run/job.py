@@ -189,7 +189,7 @@ def run_job(
             run(job)
             check_owned()
             fields = {"counts": dict, "failures": dict, "sources": dict}
-            pending = _pending_path(job)
+            pending = pending_description(job)
             content = files.read_object(pending, way_out=WAY_OUT, fields=fields)
             check_failures(
                 content["counts"],
@@ -207,10 +207,11 @@ def run_job(
 
 def write_description(job: Job, content: Mapping[str, Any]) -> None:
     """Writes the description of a result to `_tasks`, until it is checked."""
-    files.write_json(_pending_path(job), content)
+    files.write_json(pending_description(job), content)
 
 
-def _pending_path(job: Job) -> str:
+def pending_description(job: Job) -> str:
+    """The path of the description of a result that is not checked yet."""
     return files.join(job.output, TASKS_FOLDER, DESCRIPTION_FILES[job.kind])
 
 

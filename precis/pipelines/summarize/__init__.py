@@ -1,6 +1,7 @@
 """The job `precis summarize`, and summaries of single texts and data frames.
 
 summarize             the job and its steps, from task to output file
+batch_rounds          has the requests of a run answered in batches
 window_summarizer     turns articles into rows, in windows
 summary_rows          the row of an article
 extractive_summaries  chooses the sentences of the extractive methods

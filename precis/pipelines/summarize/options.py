@@ -4,9 +4,10 @@ import dataclasses
 from typing import Any
 
 from precis.model import files
-from precis.model.bundle.address import BUILTIN_SELECTOR, is_endpoint
+from precis.model.bundle.address import BUILTIN_SELECTOR, is_batch, is_endpoint
 from precis.model.config import (
     BUNDLE,
+    ENDPOINTS,
     GROUPS,
     INPUT,
     LOCAL,
@@ -95,7 +96,8 @@ class SummarizeOptions(Options):
         "",
         "writer of abstractive summaries: the --output of `precis train` or `precis "
         "import`; hf://ORG/NAME, a model of the hub; or openai://HOST:PORT/v1#MODEL, "
-        "an endpoint (default: extractive summaries only)",
+        "an endpoint, which openai-batch:// asks in batches (default: extractive "
+        "summaries only)",
         is_common=True,
         place=BUNDLE,
     )
@@ -111,7 +113,7 @@ class SummarizeOptions(Options):
         "instruction for a language model of --bundle, for each document",
         metavar="TEXT",
         default_text="set by --form",
-        writers=(WriterKind.LANGUAGE_MODEL, WriterKind.ENDPOINT),
+        writers=(WriterKind.LANGUAGE_MODEL, *ENDPOINTS),
     )
     extractive: str = flag(
         "",
@@ -208,19 +210,48 @@ class SummarizeOptions(Options):
         metavar="SECONDS",
         affects=NOTHING,
         least=1,
-        writers=(WriterKind.ENDPOINT,),
+        writers=ENDPOINTS,
     )
     request_json: str = flag(
         "",
         "extra parameters of each request to an endpoint, as JSON",
         metavar="JSON",
-        writers=(WriterKind.ENDPOINT,),
+        writers=ENDPOINTS,
     )
     context_tokens: int = flag(
         4096,
         "context of the model of an endpoint: tokens that it reads and writes at most",
         least=1,
-        writers=(WriterKind.ENDPOINT,),
+        writers=ENDPOINTS,
+    )
+    batch_requests: int = flag(
+        50_000,
+        "maximum number of requests in a batch, which has at most 200 MB",
+        affects=NOTHING,
+        least=1,
+        writers=(WriterKind.BATCH,),
+    )
+    submit_only: bool = flag(
+        False,
+        "end when all requests are submitted; the same command goes on later, on any "
+        "machine that has the output",
+        affects=NOTHING,
+        writers=(WriterKind.BATCH,),
+    )
+    requests_to: str = flag(
+        "",
+        "write the files of requests to this folder instead of submitting them",
+        affects=NOTHING,
+        place=OUTPUT,
+        writers=(WriterKind.BATCH,),
+    )
+    answers_from: str = flag(
+        "",
+        "take the answers from the files *.jsonl in this folder, which `vllm "
+        "run-batch` or another machine made of the files of requests",
+        affects=NOTHING,
+        place=INPUT,
+        writers=(WriterKind.BATCH,),
     )
     precision: str = flag(
         "float32",
@@ -250,6 +281,17 @@ class SummarizeOptions(Options):
                 f"--engine {self.engine} has no --precision {self.precision}; use "
                 "float32, or int8 with --engine ctranslate2"
             )
+
+        if self.submit_only and (self.requests_to or self.answers_from):
+            raise UsageError(
+                "`submit_only=True` submits requests to a server, and `requests_to=` "
+                "and `answers_from=` do without; leave one of them out"
+            )
+
+    @property
+    def is_batch(self) -> bool:
+        """Whether a model on a server writes, which is asked in batches."""
+        return is_batch(self.bundle)
 
     @property
     def is_endpoint(self) -> bool:

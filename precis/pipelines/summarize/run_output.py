@@ -35,6 +35,7 @@ from precis.pipelines.run.result_files import (
     DEAD_LETTERS_FOLDER,
     DESCRIPTION_FILES,
     GROUPS_FOLDER,
+    TASKS_FOLDER,
     PublishedFile,
     other_files,
 )
@@ -50,6 +51,8 @@ from precis.pipelines.tables.schema import (
 )
 
 MANIFEST_FILE = DESCRIPTION_FILES["summaries"]
+# The folder of an unfinished run for the files of its batches.
+BATCHES = files.join(TASKS_FOLDER, "batches")
 _ROWS = ("written", "reused", "duplicates")  # outcomes that give a row
 _COUNTED = ("summary_methods", "quality_flags", "fallbacks")
 
@@ -225,6 +228,7 @@ class RunManifest(TypedDict):
     partition_by: dict[str, str]
     files: list[PublishedFile]
     groups: NotRequired[dict[str, Any]]
+    batches: NotRequired[list[str]]
     dead_letters: list[PublishedFile]
 
 
@@ -253,6 +257,11 @@ def write_manifest(reports: Iterable[TaskReport], run: SummaryRun) -> None:
     if run.groups.group_by:
         documents = sum(file["rows"] for file in published)
         groups["groups"] = describe_groups(reports, run, documents=documents)
+    batches = {}
+    if run.settings.options.is_batch:
+        from precis.model.inference.batch_client import batch_ids
+
+        batches["batches"] = batch_ids(files.join(run.job.output, BATCHES))
     if run.groups.rows == GROUPS:
         published = []
     options = run.settings.options
@@ -295,6 +304,7 @@ def write_manifest(reports: Iterable[TaskReport], run: SummaryRun) -> None:
         "partition_by": run.layout.partition_types,
         "files": published,
         **groups,
+        **batches,
         "dead_letters": [file for report in reports for file in report.dead_letters],
     }
     write_description(run.job, manifest)

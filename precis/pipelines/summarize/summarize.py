@@ -17,6 +17,7 @@ With --group_by, the rows of groups are made from the rows of documents:
 Only keys are shuffled, never documents.
 """
 
+import contextlib
 import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
@@ -29,9 +30,11 @@ from apache_beam.utils.shared import Shared
 
 from precis.model import files
 from precis.model.bundle.summarizer_bundle import with_flags_of_bundle
+from precis.model.errors import Unfinished
 from precis.model.inference.batches import SearchedBatch
 from precis.model.inference.bulk_summarizer import SEARCH_IMPORTS
 from precis.model.inference.search_cost import SearchCost, summary_tokens
+from precis.model.isolation import PENDING
 from precis.model.processes import (
     count_processes,
     has_accelerator,
@@ -120,6 +123,7 @@ def summarize(*, beam_args: Sequence[str] = (), **flags: Any) -> RunManifest:
       UsageError: an invalid flag, corpus or bundle; nothing was written.
       DataError: too many records failed.
       JobError: another process took over the output.
+      Unfinished: requests are submitted or written, and have no answers yet.
     """
     with shown("summarize"):
         _, run = plan(flags, beam_args)
@@ -150,6 +154,10 @@ def plan(
     if settings.uses_tensorflow:
         check_tensorflow(beam_options)
     output = settings.options.output
+    if settings.options.is_batch:
+        from precis.pipelines.summarize.batch_rounds import check_batches
+
+        check_batches(settings.options, beam_options)
     tasks = list_corpus(corpus, output)
     layout = output_layout(tasks, partitions=result.partitions, is_flat=result.flat)
     if groups.group_by:
@@ -215,8 +223,12 @@ class SummarizeWorker(TaskWorker):
     def run(
         self, task: Task, progress: TaskProgress, dead_letters: DeadLetterWriter
     ) -> TaskReport:
-        """Writes the output file of a task."""
-        run = self._run
+        """Writes the output file of a task.
+
+        Raises:
+          Unfinished: a request waits for a batch, so nothing is published.
+        """
+        run, waits = self._run, False
         reader = read_task(task, run.corpus)
         search = SearchCost() if run.settings.options.bundle else None
 
@@ -241,6 +253,10 @@ class SummarizeWorker(TaskWorker):
                 if search:
                     search.add(window.batches, documents=searched)
                 progress.advance_to(window.position)
+                failures = [each.failure for each in window.documents if each.failure]
+                waits |= any(each.reason == PENDING for each in failures)
+            if waits:
+                raise Unfinished(f"task {task.number} waits for answers")
             waiting = known.finish()
             published = writer.finish()
             progress.advance_to(reader.position)  # Reused ones may be last.
@@ -292,11 +308,43 @@ def run_job_steps(
     has_models = bool(options.bundle or options.checker)
     if has_models or (run.settings.reads_vectors and has_accelerator()):
         readers = 1
-    pipeline, share = beam.Pipeline(options=beam_options), Shared().acquire
-    worker = SummarizeWorker(run, share)
-    reports = _await_keys(pipeline, tasks, run, processes) | "Summarize" >> RunTasks(
-        worker, run.step, processes=readers
-    )
+    stages = [
+        Stage(name="keys", step="keys", size=size),
+        Stage(name="summarize", step=run.step.name, size=size, first_note=note),
+    ]
+    stages = stages if run.has_keys else stages[1:]
+
+    def begin(run: SummaryRun) -> tuple[beam.Pipeline, Any]:
+        """A pipeline, and the reports of the tasks of the corpus in it."""
+        pipeline = beam.Pipeline(options=beam_options)
+        worker = SummarizeWorker(run, Shared().acquire)
+        summarize_tasks = RunTasks(worker, run.step, processes=readers)
+        joined = _await_keys(pipeline, tasks, run, processes)
+        return pipeline, joined | "Summarize" >> summarize_tasks
+
+    def ask(run: SummaryRun) -> None:
+        run_pipeline(begin(run)[0], stages)
+
+    answered = contextlib.nullcontext(run)
+    if options.is_batch:
+        from precis.pipelines.summarize.batch_rounds import answered_in_batches
+
+        answered = answered_in_batches(run, ask)
+    with answered as run:
+        _run_to_end(*begin(run), run, tasks, stages, processes)
+
+
+def _run_to_end(
+    pipeline: beam.Pipeline,
+    reports: Any,
+    run: SummaryRun,
+    tasks: Sequence[Task],
+    stages: Sequence[Stage],
+    processes: int,
+) -> None:
+    """Adds the steps after the summaries, the last of which writes the manifest, and
+    runs them all.
+    """
     if run.deduplicates:
         copies = RunTasks(CopyWorker(run), Step(run.job, COPY), processes=processes)
         reports = _add_step(reports, "Copies", copies, _with_duplicates, tasks)
@@ -308,11 +356,7 @@ def run_job_steps(
         | "GatherReports" >> beam.combiners.ToList()
         | "WriteManifest" >> beam.Map(write_manifest, run)
     )
-    stages = [
-        Stage(name="keys", step="keys", size=size),
-        Stage(name="summarize", step=run.step.name, size=size, first_note=note),
-    ]
-    run_pipeline(pipeline, stages if run.has_keys else stages[1:])
+    run_pipeline(pipeline, stages)
 
 
 def _await_keys(

@@ -423,14 +423,15 @@ def cost_columns(costs: Sequence[Cost]) -> dict[str, Any]:
 
 def run_columns(settings: SummarySettings, *, run_id: str) -> dict[str, Any]:
     """The columns that all rows of a run share. If the job starts with
-    SOURCE_DATE_EPOCH set, times are among them, as nulls.
+    SOURCE_DATE_EPOCH set, times are among them, as nulls; so they are with batches.
     """
+    is_untimed = "SOURCE_DATE_EPOCH" in os.environ or settings.options.is_batch
     return {
         **settings.model_ids,
         "settings_id": settings.settings_id,
         "run_id": run_id,
         "schema_version": SCHEMA_VERSION,
-        **({"writing_seconds": None} if "SOURCE_DATE_EPOCH" in os.environ else {}),
+        **({"writing_seconds": None} if is_untimed else {}),
     }
 
 

@@ -15,6 +15,7 @@ from precis.model import files
 from precis.model.bundle.address import (
     SCHEME,
     bundle_folder,
+    is_batch,
     parse_address,
 )
 from precis.model.bundle.manifest import (
@@ -31,7 +32,7 @@ from precis.model.bundle.network_bundle import (
     open_bundle,
 )
 from precis.model.bundle.summarizer_bundle import with_flags_of_bundle
-from precis.model.config import WriterKind, suggestion
+from precis.model.config import ENDPOINTS, WriterKind, suggestion
 from precis.model.errors import PrecisError, UsageError
 from precis.model.extractive.config import NEURAL, ORACLE, SelectionConfig
 from precis.model.extractive.methods import METHODS
@@ -76,6 +77,7 @@ class SummarySettings(NamedTuple):
       word_breaker: the value of `word_breaker_version`.
       writer: the kind of writer; None if no abstractive summaries are written.
       reads_vectors: whether the selector has an encoder, which needs TensorFlow.
+      journal: the file of a job with batches that keeps their answers.
     """
 
     options: SummarizeOptions
@@ -87,6 +89,7 @@ class SummarySettings(NamedTuple):
     word_breaker: str
     writer: WriterKind | None = None
     reads_vectors: bool = False
+    journal: str = ""
 
     def __hash__(self) -> int:
         """Hashes only the flags, because the dictionary `model_ids` has no hash."""
@@ -120,7 +123,7 @@ class SummarySettings(NamedTuple):
     @property
     def is_instructed(self) -> bool:
         """Whether the writer is a language model, which follows an instruction."""
-        return self.writer in (WriterKind.LANGUAGE_MODEL, WriterKind.ENDPOINT)
+        return self.writer in (WriterKind.LANGUAGE_MODEL, *ENDPOINTS)
 
     @property
     def settings_id(self) -> str:
@@ -194,8 +197,13 @@ def read_settings(
       text: as for `SummarySettings`.
 
     Raises:
-      UsageError: an unknown flag, or an invalid value or bundle.
+      UsageError: an unknown flag, an invalid value or bundle, or batches.
     """
+    if is_batch(str(flags.get("bundle", ""))):
+        raise UsageError(
+            f"`bundle={flags['bundle']}`: only `precis summarize` of a corpus asks in "
+            "batches; write openai://..."
+        )
     # Options need an output folder, but nothing is written here.
     values = {**with_flags_of_bundle(with_local_bundles(flags)), "output": os.devnull}
     return summary_settings(*read_flags(SUMMARY_OPTIONS, values), text=text)
@@ -247,6 +255,8 @@ def summary_settings(
 
 def writer_of(options: SummarizeOptions) -> WriterKind | None:
     """The kind of writer of abstractive summaries, if any."""
+    if options.is_batch:
+        return WriterKind.BATCH
     if not options.bundle or options.is_endpoint:
         return WriterKind.ENDPOINT if options.bundle else None
     if options.write == WRITE_SENTENCES:

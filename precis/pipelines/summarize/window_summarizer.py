@@ -31,7 +31,7 @@ from precis.model.inference.batches import SEARCH, SearchedBatch
 from precis.model.inference.bulk_summarizer import BulkSummarizer, check_model
 from precis.model.inference.passages import EncodedDocument
 from precis.model.inference.writer import PendingWindow, Writer
-from precis.model.isolation import Failure, ResultT, attempt, isolate
+from precis.model.isolation import PENDING, Failure, ResultT, attempt, isolate
 from precis.model.processes import count_processes
 from precis.model.tensorflow_import import import_tensorflow
 from precis.model.text.article import Article
@@ -306,7 +306,7 @@ class WindowSummarizer:
             return
         failures = [row.failure for row in rows if row.failure is not None]
         for failure in failures:
-            if failure.stage != stage:
+            if failure.stage != stage or failure.reason == PENDING:
                 continue
             kind = failure.error_class or failure.reason
             self._first_failures[stage, kind] += 1
@@ -344,7 +344,12 @@ def _together(
 
 
 def open_endpoint(settings: SummarySettings) -> "Endpoint":
-    """Opens the endpoint that writes. A job on this machine journals its answers."""
+    """Opens the endpoint that writes. A job on this machine journals its answers.
+
+    Raises:
+      UsageError: an endpoint with batches, but not the job of a corpus.
+    """
+    from precis.model.inference.batch_client import BatchClient
     from precis.model.inference.chat_client import ChatClient
     from precis.model.inference.endpoint import Endpoint
 
@@ -352,11 +357,15 @@ def open_endpoint(settings: SummarySettings) -> "Endpoint":
     tasks = files.join(options.output, TASKS_FOLDER)
     is_kept = "://" not in tasks and files.exists(tasks)
     journal = files.join(tasks, JOURNAL_FILE) if is_kept else ""
+    journal = settings.journal or journal
     url, model = parse_address(options.bundle)
     parameters = {**settings.parameters, "model": model}
-    client = ChatClient(
+    client: Any = ChatClient(
         url, parameters, options.requests, options.request_timeout, journal
     )
+    if options.is_batch:
+        answers = "" if options.requests_to else options.answers_from
+        client = BatchClient(client, options.request_timeout / 100, answers)
     tokens = options.context_tokens - _TEMPLATE_TOKENS
     tokens -= settings.decoding.max_summary_tokens
     return Endpoint(client, settings.instruction, tokens, settings.selection.limit)

@@ -138,9 +138,10 @@ def test_manifests_and_scores_have_the_entries_of_their_types(tmp_path):
     corpus, output = "sample:20", tmp_path / "run"
     manifest = precis.summarize(corpus=corpus, output=output, workers=1)
     scores = precis.evaluate(input=output, workers=1)
+    others = {"groups", "batches"}
     for content, kind in ((manifest, RunManifest), (scores, Scores)):
         assert content.keys() == kind.__required_keys__
-        assert kind.__optional_keys__ == {"groups"}
+        assert kind.__optional_keys__ == others & {*kind.__annotations__}
 
 
 def test_one_text_is_summarized_as_a_run_would():

@@ -380,7 +380,7 @@ def test_a_model_of_llama_cpp_summarizes(tmp_path):
     told = {"grammar": 'root ::= "<think>Hm.</think>Rain fell."', "temperature": 0}
     told |= {"logprobs": True}
     client = ChatClient(f"http://{place}/v1", told, 1, 300.0, "")
-    body = client._body("Name a colour.")
+    body = client.body("Name a colour.")
     said = httpx2.post(f"http://{place}/v1/chat/completions", json=body, timeout=300)
     listed = said.json()["choices"][0]["logprobs"]["content"]
     while "".join(each["token"] for each in listed) != "Rain fell.":
