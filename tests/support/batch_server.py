@@ -25,7 +25,8 @@ class BatchServer:
       calls: by method and first part of the path, the statuses of the next calls;
         "cut" does what was asked, but does not answer.
       asked: how often each story was submitted; `batches`: all that were created.
-      on_call: called with the method, the path, and whether the call is done.
+      on_call: called with the method and path, before and after a call is done; the
+        call is dropped if it returns True.
     """
 
     def __init__(
@@ -34,7 +35,7 @@ class BatchServer:
         *,
         statuses: tuple[str, ...] = (),
         calls: dict[str, list[Any]] | None = None,
-        on_call: Callable[[str, bool], None] = lambda call, is_done: None,
+        on_call: Callable[[str, bool], Any] = lambda call, is_done: None,
     ) -> None:
         self.faults, self.calls, self.on_call = faults or {}, calls or {}, on_call
         self.asked: Counter[int] = Counter()
@@ -62,7 +63,8 @@ class BatchServer:
         sent = request.rfile.read(int(request.headers.get("Content-Length", 0)))
         path, _, query = request.path.removeprefix("/v1/").partition("?")
         call = f"{request.command} {path}"
-        self.on_call(call, False)
+        if self.on_call(call, False):
+            return request.connection.close()
         kind = " ".join(re.findall(r"[A-Za-z]+", call)[:2])
         fault = self.calls.get(kind) and self.calls[kind].pop(0)
         found: Any = (

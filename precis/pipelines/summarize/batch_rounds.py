@@ -101,7 +101,7 @@ def _await_answers(
         if running:
             count = sum(each["requests"] for each in running)
             raise Unfinished(
-                f"submitted: {count:,} requests in {len(running)} batches wait for "
+                f"submitted: {count:,} requests in {len(running)} batch(es) wait for "
                 "their answers; run the same command again to continue"
             )
         client.load_batches(folder, given_up)
