@@ -344,12 +344,7 @@ def _together(
 
 
 def open_endpoint(settings: SummarySettings) -> "Endpoint":
-    """Opens the endpoint that writes. A job on this machine journals its answers.
-
-    Raises:
-      UsageError: an endpoint with batches, but not the job of a corpus.
-    """
-    from precis.model.inference.batch_client import BatchClient
+    """Opens the endpoint that writes. A job on this machine journals its answers."""
     from precis.model.inference.chat_client import ChatClient
     from precis.model.inference.endpoint import Endpoint
 
@@ -364,6 +359,8 @@ def open_endpoint(settings: SummarySettings) -> "Endpoint":
         url, parameters, options.requests, options.request_timeout, journal
     )
     if options.is_batch:
+        from precis.model.inference.batch_client import BatchClient
+
         answers = "" if options.requests_to else options.answers_from
         client = BatchClient(client, options.request_timeout / 100, answers)
     tokens = options.context_tokens - _TEMPLATE_TOKENS
