@@ -4,16 +4,15 @@ A file in the stream format can only be read from its beginning, so one task rea
 """
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, Any
 
 import pyarrow as pa
 
 from precis.model.errors import UsageError
-from precis.pipelines.corpus import arrow_rows, listing, records
+from precis.pipelines.corpus import arrow_rows, listing
 from precis.pipelines.corpus.compression import is_damage
-from precis.pipelines.corpus.formats import describe_format
-from precis.pipelines.corpus.opening import UNREADABLE, open_source
+from precis.pipelines.corpus.opening import open_source
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.task import CorpusFile, Place, ReadRecord, Task, unread
 
@@ -28,46 +27,26 @@ def list_tasks(
     Raises:
       UsageError: no file is an Arrow file, or a file lacks a field that is needed.
     """
-    tasks: list[Task] = []
-    unreadable = []
-    forms: dict[tuple[str, ...], str] = {}
-    for file in corpus_files:
-        try:
-            with open_source(file.path) as opened:
-                reader = _open(opened)
-                schema = reader.schema
-                batches = getattr(reader, "num_record_batches", None)
-        except pa.ArrowNotImplementedError as error:
-            raise UsageError(
-                f"{file.path} cannot be read, not even its other columns: {error}; "
-                "write the file again without this column, or with it as a string"
-            ) from error
-        except (pa.ArrowInvalid, OSError) as error:
-            if not is_damage(error):
-                raise
-            other = describe_format(file.path, "arrow", options)
-            detail = f"it is {other}" if other else f"{str(error).splitlines()[0]}"
-            unreadable.append(file._replace(problem=UNREADABLE, detail=detail))
-            continue
-        types = arrow_rows.checked_types(file.path, schema, options)
-        kinds = {name: arrow_rows.kind_of(types[name]) for name in types}
-        forms.setdefault(records.main_kinds(kinds, options.fields), file.path)
-        fields = options.typed_fields(kinds.__getitem__)
-        edges = [0, -1]
-        if batches is not None:
-            pieces = min(batches, -(-file.size_bytes // options.task_bytes))
-            edges = listing.cut_range(batches, pieces) if batches else []
-        for start, stop in itertools.pairwise(edges):
-            size = file.size_bytes // (len(edges) - 1)
-            tasks.append(listing.range_task(file, start, stop, size, fields))
-    if unreadable and len(unreadable) == len(corpus_files):
-        file = unreadable[0]
+    return arrow_rows.list_tasks(corpus_files, options, "arrow", _read_head)
+
+
+def _read_head(
+    opened: IO[bytes], file: CorpusFile, options: CorpusOptions
+) -> arrow_rows.Head:
+    try:
+        reader = _open(opened)
+    except pa.ArrowNotImplementedError as error:
         raise UsageError(
-            f"{file.path} cannot be read as Arrow: {file.detail}; name complete files "
-            "in the stream or file format of Arrow"
-        )
-    records.note_mixed_files(forms, options.fields)
-    return [*tasks, *listing.unreadable_tasks(unreadable)]
+            f"{file.path} cannot be read, not even its other columns: {error}; "
+            "write the file again without this column, or with it as a string"
+        ) from error
+    edges = [0, -1]
+    if isinstance(reader, pa.RecordBatchFileReader):
+        batches = reader.num_record_batches
+        pieces = min(batches, -(-file.size_bytes // options.task_bytes))
+        edges = listing.cut_range(batches, pieces) if batches else []
+    size = file.size_bytes // max(len(edges) - 1, 1)
+    return reader.schema, [(*edge, size) for edge in itertools.pairwise(edges)]
 
 
 def _open(opened: IO[bytes], names: Sequence[str] | None = None) -> Any:
@@ -87,12 +66,6 @@ def _open(opened: IO[bytes], names: Sequence[str] | None = None) -> Any:
     found = [index for index, name in enumerate(reader.schema.names) if name in names]
     opened.seek(0)
     return open_reader(opened, options=pa.ipc.IpcReadOptions(included_fields=found))
-
-
-def _batches(reader: Any, start: int, stop: int) -> Iterator[pa.RecordBatch]:
-    if isinstance(reader, pa.RecordBatchFileReader):
-        return (reader.get_batch(number) for number in range(start, stop))
-    return iter(reader)
 
 
 def _check(batch: pa.RecordBatch) -> None:
@@ -119,8 +92,12 @@ def read(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
             for name in schema.names
             if any(f"{column}.".startswith(f"{name}.") for column in columns.values())
         ]
+        reader = _open(opened, names)
         try:
-            for batch in _batches(_open(opened, names), task.start, task.stop):
+            batches: Iterable[pa.RecordBatch] = reader
+            if isinstance(reader, pa.RecordBatchFileReader):
+                batches = map(reader.get_batch, range(task.start, task.stop))
+            for batch in batches:
                 _check(batch)
                 share = (number + 1 - task.start) / (task.stop - task.start)
                 if task.stop == -1:

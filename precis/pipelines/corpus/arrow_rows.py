@@ -1,18 +1,22 @@
-"""Turns rows of Arrow tables, which Parquet and Arrow files hold, into documents."""
+"""Lists Parquet and Arrow files as tasks, and turns their rows into documents."""
 
 import json
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from precis.model.errors import UsageError
 from precis.model.text.document import Document
-from precis.pipelines.corpus import records
+from precis.pipelines.corpus import listing, records
+from precis.pipelines.corpus.compression import is_damage
+from precis.pipelines.corpus.formats import describe_format
+from precis.pipelines.corpus.opening import UNREADABLE, open_source
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.task import (
+    CorpusFile,
     DeadLetter,
     Fields,
     Place,
@@ -36,10 +40,58 @@ _KINDS = {
 _LIST = re.compile(r"(large_|fixed_size_)?list(_view)?<")
 # A record, or its dead letter; and bytes if the row is blank.
 Row = tuple[Document | DeadLetter, bytes]
+# The schema of a file, and the start, stop and size of each of its tasks.
+Head = tuple[pa.Schema, Iterable[tuple[int, int, int]]]
 
 
-def checked_types(
-    path: str, schema: pa.Schema, options: CorpusOptions, known: pa.Schema | None = None
+def list_tasks(
+    corpus_files: Sequence[CorpusFile],
+    options: CorpusOptions,
+    scheme: str,
+    read_head: Callable[[IO[bytes], CorpusFile, CorpusOptions], Head],
+    known: pa.Schema | None = None,
+) -> list[Task]:
+    """Makes tasks of files; files with an unreadable schema get tasks too.
+
+    Args:
+      corpus_files: the files.
+      options: how to read them.
+      scheme: the scheme of the files.
+      read_head: returns the schema and the tasks of a file that it gets open.
+      known: as for `_checked_types`.
+
+    Raises:
+      UsageError: no file has the format, or a file lacks a field that is needed.
+    """
+    tasks: list[Task] = []
+    unreadable = []
+    forms: dict[tuple[str, ...], str] = {}
+    for file in corpus_files:
+        try:
+            with open_source(file.path) as opened:
+                schema, ranges = read_head(opened, file, options)
+        except (pa.ArrowInvalid, OSError) as error:
+            if not is_damage(error):
+                raise
+            other = describe_format(file.path, scheme, options)
+            detail = f"its schema cannot be read: {str(error).splitlines()[0]}"
+            detail = f"it is {other}" if other else f"{detail}; name complete files"
+            unreadable.append(file._replace(problem=UNREADABLE, detail=detail))
+            continue
+        types = _checked_types(file.path, schema, options, known)
+        kinds = {name: kind_of(types[name]) for name in types}
+        forms.setdefault(records.main_kinds(kinds, options.fields), file.path)
+        fields = options.typed_fields(kinds.__getitem__)
+        tasks += [listing.range_task(file, *each, fields) for each in ranges]
+    if unreadable and len(unreadable) == len(corpus_files):
+        path, detail = unreadable[0].path, unreadable[0].detail
+        raise UsageError(f"{path} cannot be read as {scheme.title()}: {detail}")
+    records.note_mixed_files(forms, options.fields)
+    return [*tasks, *listing.unreadable_tasks(unreadable)]
+
+
+def _checked_types(
+    path: str, schema: pa.Schema, options: CorpusOptions, known: pa.Schema | None
 ) -> dict[str, pa.DataType]:
     """The types of the fields of a file, by name.
 

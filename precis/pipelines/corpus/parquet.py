@@ -4,22 +4,20 @@ Only the needed columns are read.
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import IO, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from precis.model.errors import UsageError
-from precis.pipelines.corpus import arrow_rows, listing, records
+from precis.pipelines.corpus import arrow_rows, listing
 from precis.pipelines.corpus.compression import is_damage
-from precis.pipelines.corpus.formats import describe_format
-from precis.pipelines.corpus.opening import UNREADABLE, open_source
+from precis.pipelines.corpus.opening import open_source
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.task import (
     CorpusFile,
     DeadLetter,
-    Fields,
     Place,
     ReadRecord,
     Task,
@@ -47,36 +45,15 @@ def list_tasks(
     Raises:
       UsageError: no file is Parquet, or a file lacks a field that is needed.
     """
-    tasks: list[Task] = []
-    unreadable = []
-    forms: dict[tuple[str, ...], str] = {}
-    for file in corpus_files:
-        try:
-            with open_source(file.path) as opened:
-                parquet = _open_parquet(opened)
-                metadata, found = parquet.metadata, parquet.schema_arrow
-        except (pa.ArrowInvalid, OSError) as error:
-            if not is_damage(error):
-                raise
-            detail = (
-                f"its footer cannot be read: {str(error).splitlines()[0]}; name files "
-                "that are complete"
-            )
-            if other := describe_format(file.path, "parquet", options):
-                detail = f"it is {other}"
-            unreadable.append(file._replace(problem=UNREADABLE, detail=detail))
-            continue
-        types = arrow_rows.checked_types(file.path, found, options, schema)
-        _refuse_unknown(file.path, metadata, types, options)
-        kinds = {name: arrow_rows.kind_of(types[name]) for name in types}
-        forms.setdefault(records.main_kinds(kinds, options.fields), file.path)
-        fields = options.typed_fields(kinds.__getitem__)
-        tasks += _group_tasks(file, metadata, fields, options)
-    if unreadable and len(unreadable) == len(corpus_files):
-        file = unreadable[0]
-        raise UsageError(f"{file.path} cannot be read as Parquet: {file.detail}")
-    records.note_mixed_files(forms, options.fields)
-    return [*tasks, *listing.unreadable_tasks(unreadable)]
+    return arrow_rows.list_tasks(corpus_files, options, "parquet", _read_head, schema)
+
+
+def _read_head(
+    opened: IO[bytes], file: CorpusFile, options: CorpusOptions
+) -> arrow_rows.Head:
+    parquet = _open_parquet(opened)
+    _refuse_unknown(file.path, parquet, options)
+    return parquet.schema_arrow, _ranges(parquet.metadata, options)
 
 
 def _open_parquet(opened: IO[bytes]) -> pq.ParquetFile:
@@ -97,16 +74,12 @@ def _open_parquet(opened: IO[bytes]) -> pq.ParquetFile:
         return pq.ParquetFile(opened, metadata=metadata, **settings)
 
 
-def _refuse_unknown(
-    path: str,
-    metadata: pq.FileMetaData,
-    types: Mapping[str, pa.DataType],
-    options: CorpusOptions,
-) -> None:
+def _refuse_unknown(path: str, parquet: pq.ParquetFile, options: CorpusOptions) -> None:
     """Refuses a needed field that may have a type unknown to pyarrow: Int128 of Polars,
     which Parquet stores as 16 bytes.
     """
-    if _IGNORED in (metadata.metadata or {}):
+    if _IGNORED in (parquet.metadata.metadata or {}):
+        types = arrow_rows.field_types(parquet.schema_arrow)
         for name in options.fields.names & types.keys():
             if pa.types.is_fixed_size_binary(types[name]):
                 raise UsageError(
@@ -115,17 +88,16 @@ def _refuse_unknown(
                 )
 
 
-def _group_tasks(
-    file: CorpusFile, metadata: pq.FileMetaData, fields: Fields, options: CorpusOptions
-) -> Iterator[Task]:
+def _ranges(
+    metadata: pq.FileMetaData, options: CorpusOptions
+) -> Iterator[tuple[int, int, int]]:
     def size_of(group: int) -> int:
         return int(metadata.row_group(group).total_byte_size)
 
     groups = range(metadata.num_row_groups)
     for run in listing.groups_of(groups, size_of, options.task_bytes):
         if any(metadata.row_group(group).num_rows for group in run):
-            size = sum(map(size_of, run))
-            yield listing.range_task(file, run[0], run[-1] + 1, size, fields)
+            yield run[0], run[-1] + 1, sum(map(size_of, run))
 
 
 def read(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:

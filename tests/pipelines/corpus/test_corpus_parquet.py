@@ -94,7 +94,7 @@ def test_a_column_that_comes_twice_is_refused(tmp_path):
 
 def test_a_file_that_is_no_parquet_is_refused(tmp_path):
     (tmp_path / "b.parquet").write_bytes(b"no parquet at all")
-    message = "b.parquet cannot be read as Parquet: its footer .*; name files that are"
+    message = "b.parquet cannot be read as Parquet: its schema .*; name complete files"
     with pytest.raises(UsageError, match=message):
         read_corpus(f"parquet:{tmp_path}/b.parquet")
 
@@ -131,7 +131,7 @@ def test_a_file_without_a_footer_is_lost_by_its_name(tmp_path, damage):
     *documents, lost = read_corpus(f"parquet:{tmp_path}/*")[1]
     assert [d.document_id for d in documents] == [str(index) for index in range(9)]
     assert place_and_reason(lost) == (str(path), "file", "file_unreadable")
-    kinds = {"encrypted": "an encrypted footer; write it w", "length": "its footer ca"}
+    kinds = {"encrypted": "an encrypted footer; write it w", "length": "its schema ca"}
     kinds["empty"] = kinds["length"]
     assert kinds.get(damage, "Parquet that is cut or not comp") in lost.detail
 
