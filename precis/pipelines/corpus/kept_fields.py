@@ -99,7 +99,7 @@ def _check_form(form: str, part: str) -> None:
     # Which names of zones Python knows depends on the machine.
     problem = "%Z is not possible, %z is" if "%Z" in form else ""
     try:
-        if _read_form(_SAMPLE.strftime(form), form).year != _SAMPLE.year:
+        if _read_time(_SAMPLE.strftime(form), form).year != _SAMPLE.year:
             problem = "it has no year"
     except (ValueError, re.error) as error:
         problem = str(error)
@@ -198,25 +198,23 @@ def _converted(value: Any, kind: str) -> Any:
     if not is_text and kind != "double" and is_missing(value):
         return None
     # Python also reads `1_000` and digits of other scripts.
-    is_number = is_text and value.isascii() and "_" not in value
+    is_plain = is_text and value.isascii() and "_" not in value
+    is_number = is_plain or type(value) in _NUMBERS
     kind, _, form = kind.partition("(")
-    if form and is_text:
-        value = _read_form(value, form.removesuffix(")"))
+    if is_text and kind in ("date", "timestamp"):
+        value = _read_time(value, form.removesuffix(")"))
     match kind:
         case "string" if isinstance(value, int | float):
             return value.text if isinstance(value, Float) else json.dumps(value)
         case "string":
             return plain_text(value)
-        case "int64":
-            number = value
-            if is_number or isinstance(value, float | decimal.Decimal):
-                exact = decimal.Decimal(value)  # A float is exact below 2**53.
-                limit = 2**53 if isinstance(value, float) else 2**64
-                if -limit < exact < limit and exact == exact.to_integral_value():
-                    number = int(exact)
-            if type(number) is int and number in _INT64:
-                return number
-        case "double" if is_number or type(value) in _NUMBERS:
+        case "int64" if is_number:
+            exact = decimal.Decimal(value)  # A float is exact below 2**53.
+            limit = 2**53 if isinstance(value, float) else 2**64
+            is_whole = -limit < exact < limit and exact == int(exact)
+            if is_whole and int(exact) in _INT64:
+                return int(exact)
+        case "double" if is_number:
             real = float(value)
             text = value if is_text else getattr(value, "text", "")
             if math.isinf(real) and re.search(r"\d", text):  # 1e400
@@ -225,15 +223,11 @@ def _converted(value: Any, kind: str) -> Any:
                 return real
         case "bool":
             return _BOOLS[f"{value}".lower()]
-        case "date":
-            moment = _read_time(value) if isinstance(value, str) else value
-            if isinstance(moment, datetime.datetime):
-                return moment.date()
-            if isinstance(moment, datetime.date):
-                return moment
+        case "date" if isinstance(value, datetime.date):
+            return value.date() if isinstance(value, datetime.datetime) else value
         case "timestamp":
             return _timestamp(value)
-        case "epoch" | "epoch_ms" if is_number or type(value) in _NUMBERS:
+        case "epoch" | "epoch_ms" if is_number:
             # The shortest text of a float is the number that was meant.
             count = decimal.Decimal(_converted(value, "string")) * _EPOCHS[kind]
             if -(2**63) < count < 2**63:
@@ -252,8 +246,6 @@ def _converted(value: Any, kind: str) -> Any:
 
 def _timestamp(value: Any) -> datetime.datetime:
     """Converts a time to UTC; a time without zone is UTC."""
-    if isinstance(value, str):
-        value = _read_time(value)
     if not isinstance(value, datetime.datetime):
         value = datetime.datetime.combine(value, datetime.time())
     if value.tzinfo is None:
@@ -262,17 +254,15 @@ def _timestamp(value: Any) -> datetime.datetime:
     return moment
 
 
-def _read_form(text: str, form: str) -> datetime.datetime:
-    """Reads a time in a form of `strptime`, with English names of months and days."""
-    return datetime.datetime.strptime(text, form)
-
-
-def _read_time(text: str) -> datetime.datetime:
-    """Reads a time as ISO 8601 and RFC 2822 have it, and as databases write it.
+def _read_time(text: str, form: str = "") -> datetime.datetime:
+    """Reads a time in a form of `strptime`, with English names of months and days; by
+    default as ISO 8601 and RFC 2822 have it, and as databases write it.
 
     2024-05-01    2024-05-01T10:00:00Z    2024-05-01 10:00:00 UTC    20240501T24:00
     2024-W18-3    2024-05-01 10:00 +0000  Wed, 01 May 2024 10:00:00 +0200 (CEST)
     """
+    if form:
+        return datetime.datetime.strptime(text, form)
     try:
         return datetime.datetime.fromisoformat(text)
     except ValueError:
@@ -285,11 +275,7 @@ def _read_time(text: str) -> datetime.datetime:
 
 def _plain(value: Any) -> Any:
     """Converts values that JSON does not have."""
-    if isinstance(value, decimal.Decimal):
-        return str(value)
-    if hasattr(value, "tolist"):  # an array of NumPy
-        return value.tolist()
-    return plain_text(value)
+    return value.tolist() if hasattr(value, "tolist") else plain_text(value)
 
 
 def kept_column(name: str, kind: str) -> "pa.Field":
