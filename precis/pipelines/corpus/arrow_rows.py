@@ -37,7 +37,6 @@ _KINDS = {
     "timestamp": r"timestamp.*",
     "json_text": r"extension<arrow.json>",
 }
-_LIST = re.compile(r"(large_|fixed_size_)?list(_view)?<")
 # A record, or its dead letter; and bytes if the row is blank.
 Row = tuple[Document | DeadLetter, bytes]
 # The schema of a file, and the start, stop and size of each of its tasks.
@@ -109,8 +108,13 @@ def _checked_types(
     types = field_types(known or schema)
     if not known:
         types |= dict.fromkeys(records.folder_values(path), pa.string())
-    needed, example = options.required_fields, [_example(pa.struct(known or schema))]
-    records.check_record_fields(types, needed, options.fields, path, example)
+    items = {
+        name: kind.value_type if _is_list(kind) else kind
+        for name, kind in types.items()
+    }
+    texts = {name: "" for name in items if kind_of(items[name]) == "string"}
+    needed = options.required_fields
+    records.check_record_fields(types, needed, options.fields, path, [texts])
     for name in types:
         if name in options.fields.names and _is_variant(types[name]):
             raise UsageError(
@@ -123,9 +127,10 @@ def _checked_types(
 
 def _is_variant(kind: pa.DataType) -> bool:
     """Whether a type, or a type within it, is how Arrow shows a VARIANT of Parquet."""
-    if not isinstance(kind, pa.StructType):
-        return _LIST.match(str(kind)) is not None and _is_variant(kind.value_type)
-    types = {field.name: field.type for field in kind}
+    if _is_list(kind):
+        return _is_variant(kind.value_type)
+    is_struct = isinstance(kind, pa.StructType)
+    types = {field.name: field.type for field in kind} if is_struct else {}
     is_named = {"metadata", "value"} <= {*types} <= {"metadata", "value", "typed_value"}
     if is_named and pa.types.is_binary(types["metadata"]):
         return True
@@ -147,17 +152,8 @@ def field_types(fields: pa.Schema | pa.StructType) -> dict[str, pa.DataType]:
     return types
 
 
-def _example(kind: pa.DataType) -> Any:
-    """A value with an empty text wherever a type has texts."""
-    if isinstance(kind, pa.StructType):
-        return {field.name: _example(field.type) for field in kind}
-    if _is_list(kind):
-        return [_example(kind.value_type)]
-    return "" if kind_of(kind) == "string" else None
-
-
-def _is_list(kind: pa.DataType | None) -> bool:
-    return kind is not None and _LIST.match(str(kind)) is not None
+def _is_list(kind: Any) -> bool:
+    return hasattr(kind, "value_field")
 
 
 def columns_of(schema: pa.Schema, fields: Fields) -> dict[str, str]:
@@ -206,65 +202,59 @@ def read_batch(
     for start in range(0, batch.num_rows, BATCH_ROWS):
         few = batch.slice(start, BATCH_ROWS)
         values = [
-            _within(_values(few, column), name.removeprefix(column))
+            _values(few, column, name, is_id=name == task.fields.document_id)
             for name, column in columns.items()
         ]
-        if task.fields.document_id in columns:
-            place = [*columns].index(task.fields.document_id)
-            values[place] = _exact_times(few, task.fields.document_id) or values[place]
         for row, each in enumerate(zip(*values, strict=True), first + start):
             record = dict(zip(columns, each, strict=True))
             yield _to_document(record, task, most, Place(path, f"{position} {row}"))
 
 
-def _exact_times(batch: pa.RecordBatch, name: str) -> list[str | None]:
-    """The times of a column of nanoseconds, which Python cannot hold, as ids; empty for
-    other columns.
-    """
-    kind: Any = name in batch.schema.names and batch.schema.field(name).type
-    if not kind or not pa.types.is_timestamp(kind) or kind.unit != "ns":
-        return []
-    zone = kind.tz
-    column = batch.column(name).cast(pa.timestamp("ns", zone and "UTC"))
-    texts = pc.strftime(column, format="%Y-%m-%dT%H:%M:%S").to_pylist()  # pyright: ignore[reportAttributeAccessIssue]  # Made at import.
-    return [
-        text and re.sub(r"\.0{9}$|0{3}$", "", text) + "Z" * bool(zone) for text in texts
-    ]
-
-
-def _values(batch: pa.RecordBatch, name: str) -> list[Any]:
-    """The values of a column of a batch, or of a nested field such as `doc.body`.
+def _values(batch: pa.RecordBatch, column: str, name: str, *, is_id: bool) -> list[Any]:
+    """The values of a field.
 
     A value that Python cannot represent is replaced by the error, so that only its row
     is lost.
+
+    Args:
+      batch: the rows.
+      column: the column or struct that holds the field, such as `doc.body`.
+      name: the name of the field, such as `doc.body.text` if `doc.body` is a list.
+      is_id: whether the field is the id, of which nanoseconds are kept, as text.
     """
     top = max(
-        (top for top in batch.schema.names if f"{name}.".startswith(f"{top}.")), key=len
+        (top for top in batch.schema.names if f"{column}.".startswith(f"{top}.")),
+        key=len,
     )
-    inner = name.removeprefix(top).split(".")[1:]
-    column = pc.struct_field(batch.column(top), inner) if inner else batch.column(top)  # pyright: ignore[reportAttributeAccessIssue]  # Made at import.
+    inner = column.removeprefix(top).split(".")[1:]
+    array = pc.struct_field(batch.column(top), inner) if inner else batch.column(top)  # pyright: ignore[reportAttributeAccessIssue]  # Made at import.
     # Python has no nanoseconds. Casting to seconds may overflow, which Python reports.
-    if pa.types.is_timestamp(column.type) and column.type.unit == "ns":
-        kind = pa.timestamp("us", column.type.tz)
-        column = pc.floor_temporal(column.cast(pa.timestamp("ns")), unit="microsecond")  # pyright: ignore[reportAttributeAccessIssue]  # Made at import.
-        column = column.cast(kind, safe=False)  # A mere cast would round -1 up to 1970.
-    elif pa.types.is_time64(column.type) or pa.types.is_duration(column.type):
-        kind = pa.time64 if pa.types.is_time64(column.type) else pa.duration
-        column = column.cast(kind("us"), safe=False)
+    if pa.types.is_timestamp(array.type) and array.type.unit == "ns":
+        zone = array.type.tz
+        if is_id:
+            texts = array.cast(pa.timestamp("ns", zone and "UTC")).cast(pa.string())
+            return [text and _id_of_time(text) for text in texts.to_pylist()]
+        array = pc.floor_temporal(array.cast(pa.timestamp("ns")), unit="microsecond")  # pyright: ignore[reportAttributeAccessIssue]  # Made at import.
+        # A mere cast would round -1 up to 1970.
+        array = array.cast(pa.timestamp("us", zone), safe=False)
+    elif pa.types.is_time64(array.type) or pa.types.is_duration(array.type):
+        kind = pa.time64 if pa.types.is_time64(array.type) else pa.duration
+        array = array.cast(kind("us"), safe=False)
     try:
-        return list(column.to_pylist())
+        values = array.to_pylist()
     except (ValueError, OverflowError):
-        return [_value(scalar) for scalar in column]
+        values = [_value(scalar) for scalar in array]
+    if path := name.removeprefix(column):
+        values = [
+            value if isinstance(value, Exception) else field_value({"": value}, path)
+            for value in values
+        ]
+    return values
 
 
-def _within(values: list[Any], path: str) -> list[Any]:
-    """The fields in the objects of lists, such as those at `.text` of `body.text`."""
-    if not path:
-        return values
-    return [
-        value if isinstance(value, Exception) else field_value({"": value}, path)
-        for value in values
-    ]
+def _id_of_time(text: str) -> str:
+    """2024-05-01 10:00:00.120000000Z  ->  2024-05-01T10:00:00.120000Z"""
+    return re.sub(r"(\.0{9}|0{3})(?=Z?$)", "", text.replace(" ", "T"))
 
 
 def _value(scalar: pa.Scalar) -> Any:
@@ -282,12 +272,13 @@ def _to_document(record: dict[str, Any], task: Task, most: int, place: Place) ->
         if isinstance(value, Exception):
             detail = f"{name!r} holds a value that cannot be read: {value}"
             return unread(place, "wrong_type", detail), b""
-    texts = [
-        json.dumps(value, default=repr) if isinstance(value, list) else value
-        for value in record.values()
-        if isinstance(value, str | list)
-    ]
-    size = sum(len(text.encode(errors="surrogatepass")) for text in texts)
+    size = 0
+    for value in record.values():
+        if isinstance(value, list | dict):
+            value = json.dumps(value, default=repr)
+        if isinstance(value, str):
+            value = value.encode(errors="surrogatepass")
+        size += len(value) if isinstance(value, bytes) else 0
     if size > most:
         return records.too_large(size, most, place), b""
     record |= records.folder_values(place.source_file)

@@ -60,7 +60,7 @@ DICTIONARY = pa.dictionary(pa.int32(), pa.string())
 
 
 @pytest.mark.parametrize(
-    "kind", [pa.string(), pa.large_string(), pa.string_view(), DICTIONARY]
+    "kind", [pa.string(), pa.large_string(), pa.string_view(), DICTIONARY, pa.binary()]
 )
 def test_a_row_beyond_the_limit_is_unreadable(tmp_path, kind):
     long = "ä" * (1 << 19)
