@@ -49,23 +49,13 @@ def _read_head(
     return reader.schema, [(*edge, size) for edge in itertools.pairwise(edges)]
 
 
-def _open(opened: IO[bytes], names: Sequence[str] | None = None) -> Any:
-    """The reader of a file.
-
-    Args:
-      opened: the file.
-      names: the columns to read; by default all.
-    """
+def _open(opened: IO[bytes], included: list[int] | None = None) -> Any:
+    """The reader of a file, of the columns with these indices, by default of all."""
     opened.seek(0)
     is_file = opened.read(len(_FILE_FORMAT)) == _FILE_FORMAT
+    opened.seek(0)
     open_reader = pa.ipc.open_file if is_file else pa.ipc.open_stream
-    opened.seek(0)
-    reader = open_reader(opened)
-    if names is None:
-        return reader
-    found = [index for index, name in enumerate(reader.schema.names) if name in names]
-    opened.seek(0)
-    return open_reader(opened, options=pa.ipc.IpcReadOptions(included_fields=found))
+    return open_reader(opened, options=pa.ipc.IpcReadOptions(included_fields=included))
 
 
 def _check(batch: pa.RecordBatch) -> None:
@@ -87,12 +77,13 @@ def read(task: Task, options: CorpusOptions) -> Iterator[ReadRecord]:
     with open_source(path) as opened:
         schema = _open(opened).schema
         columns = arrow_rows.columns_of(schema, task.fields)
-        names = [
-            name
-            for name in schema.names
-            if any(f"{column}.".startswith(f"{name}.") for column in columns.values())
+        needed = [f"{column}." for column in columns.values()]
+        included = [
+            index
+            for index, name in enumerate(schema.names)
+            if any(column.startswith(f"{name}.") for column in needed)
         ]
-        reader = _open(opened, names)
+        reader = _open(opened, included)
         try:
             batches: Iterable[pa.RecordBatch] = reader
             if isinstance(reader, pa.RecordBatchFileReader):

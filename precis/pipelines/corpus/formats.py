@@ -100,15 +100,12 @@ def other_format(
     """
     pipe = _PIPED if is_text else ""
     magic = head[:_MAGIC_BYTES].removeprefix(codecs.BOM_UTF8).lstrip()
-    words = ""
-    for beginning, known in (*_FORMATS, *(_RECORD_FORMATS if article_field else ())):
-        if re.match(beginning, magic):
-            words = known
-            break
-    else:
-        if article_field:
-            text = head.decode("utf-8-sig", "replace").lstrip()
-            words = _record_format(text, article_field)
+    known = _FORMATS + _RECORD_FORMATS if article_field else _FORMATS
+    fitting = (words for beginning, words in known if re.match(beginning, magic))
+    words = next(fitting, "")
+    if not words and article_field:
+        text = head.decode("utf-8-sig", "replace").lstrip()
+        words = _record_format(text, article_field)
     return words.replace("FILE", file).replace("{pipe}", pipe)
 
 
@@ -184,11 +181,12 @@ def describe_format(path: str, expected: str, options: CorpusOptions) -> str:
       expected: the scheme of the corpus.
       options: the encoding of text, and the field of the article.
     """
-    codec = codec_of(path)
+    is_table = expected in ("parquet", "arrow")  # which are not compressed as a whole
+    codec = "" if is_table else codec_of(path)
     end = b""
     with open_source(path) as file, contextlib.suppress(BrokenFile, StopIteration):
         head = file.read(_HEAD_BYTES)
-        if expected != "parquet" and (misnamed := _misnamed(path, head)):
+        if not is_table and (misnamed := _misnamed(path, head)):
             return misnamed
         if codec:
             head = next(decompressed(file, path, 0, ""))
@@ -201,7 +199,7 @@ def describe_format(path: str, expected: str, options: CorpusOptions) -> str:
         other = _ENCRYPTED
     elif head.startswith(b"PAR1") and end != b"PAR1" and not codec:
         other = _CUT
-    is_plain = expected != "parquet" and options.encoding == "utf-8" and not codec
+    is_plain = not is_table and options.encoding == "utf-8" and not codec
     if not other and is_plain and is_binary(head):
         other = _BINARY
     is_expected = (

@@ -2,6 +2,7 @@
 
 import datetime
 import decimal
+import gzip
 import uuid
 from pathlib import Path
 
@@ -125,6 +126,18 @@ def test_arrow_files_are_read_by_batch_until_damage(tmp_path, is_stream):
     documents, (lost,) = parted(read_corpus(f"arrow:{path}")[1])
     assert [each.document_id for each in documents] == [*map(str, range(300))]
     assert (lost.reason, lost.source_position) == ("broken_arrow", "batch 1")
+
+
+def test_a_table_that_is_compressed_as_a_whole_is_named(tmp_path):
+    for scheme, name in (("arrow", "a.arrow"), ("parquet", "a.gz"), ("arrow", "a.gz")):
+        (tmp_path / name).write_bytes(gzip.compress(b"ARROW1"))
+        with pytest.raises(UsageError, match="compressed by gzip; `gunzip -c .* reads"):
+            read_corpus(f"{scheme}:{tmp_path}/{name}")
+    (tmp_path / "b.arrow").write_bytes(b"\1\2\3" * 99)
+    with pytest.raises(
+        UsageError, match="its schema cannot be read: .*; name complete"
+    ):
+        read_corpus(f"arrow:{tmp_path}/b.arrow")
 
 
 def test_a_variant_is_refused_where_it_is_needed(tmp_path):
