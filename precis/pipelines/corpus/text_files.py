@@ -71,7 +71,7 @@ def to_document(path: str, raw: bytes, options: CorpusOptions) -> Document | Dea
         return unread(place, TOO_LARGE, detail)
     other = other_format(raw, "FILE")
     if other == HTML:
-        return page_to_document(raw, "", place, options)
+        return _page_to_document(raw, place, options)
     try:
         # Drop the byte order mark.
         is_utf_8 = options.encoding == "utf-8"
@@ -84,22 +84,15 @@ def to_document(path: str, raw: bytes, options: CorpusOptions) -> Document | Dea
     return Document("", "", text, None, {}, *place)
 
 
-def page_to_document(
-    raw: bytes, encoding: str, place: Place, options: CorpusOptions
+def _page_to_document(
+    raw: bytes, place: Place, options: CorpusOptions
 ) -> Document | DeadLetter:
-    """Turns an HTML page into a document without id, or a dead letter.
-
-    Args:
-      raw: the bytes of the page.
-      encoding: the encoding that its server named; "" for none.
-      place: the position of the page.
-      options: the encoding of files, and whether `Article` takes the text out of HTML.
-    """
     try:
         from precis.model.text import html
 
-        page = html.decode(raw, encoding)
-        text = page if options.clean == "html" else html.to_text(page)
+        text = html.decode(raw)
+        if options.clean != "html":  # Otherwise `Article` does it.
+            text = html.to_text(text)
     except ModuleNotFoundError:
         install = install_command("web")
         detail = f"the file is an HTML page, whose text needs a package; {install}"
