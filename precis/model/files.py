@@ -41,7 +41,7 @@ def filesystem(path: str) -> tuple[Any, str]:
     refuse_credentials(path)
     protocol = path.partition("://")[0]
     try:
-        store = HubStore() if path.startswith(HUB) else ObjectStore(protocol)
+        store = (HubStore if path.startswith(HUB) else ObjectStore)(protocol)
     except ImportError as error:
         extra = extra_of(path)
         way_out = install_command(extra) if extra else "install that package"

@@ -30,14 +30,6 @@ T = TypeVar("T")
 class HubStore(ObjectStore):
     """The repositories of the hub, for reading."""
 
-    def __init__(self) -> None:
-        """Opens the client.
-
-        Raises:
-          ImportError: huggingface_hub is not installed.
-        """
-        super().__init__("hf")
-
     def at_commit(self, name: str) -> str:
         """A name with the commit of its branch or tag, or of the branch `main`.
 
