@@ -209,32 +209,27 @@ def _read_array_record(path: str, start: int) -> _Examples:
 
 
 def _read_parquet(path: str, start: int) -> _Examples:
-    with open_source(path) as file:
-        try:
-            parquet = pq.ParquetFile(file)
-        except (pa.ArrowInvalid, OSError) as error:
-            if not is_damage(error):
-                raise
-            return
+    with open_source(path) as file, _until_damage():
+        parquet = pq.ParquetFile(file)
         first = 0
         for group in range(parquet.num_row_groups):
-            rows = parquet.metadata.row_group(group).num_rows
-            if first + rows > start:
-                yield from enumerate(_read_rows(parquet, group, rows), first)
-            first += rows
+            end = first + parquet.metadata.row_group(group).num_rows
+            if start < end:
+                with _until_damage():
+                    for batch in parquet.iter_batches(_BATCH_ROWS, [group], ["data"]):
+                        yield from enumerate(batch.column(0).to_pylist(), first)
+                        first += batch.num_rows
+                yield from ((index, None) for index in range(first, end))
+            first = end
 
 
-def _read_rows(
-    parquet: pq.ParquetFile, group: int, rows: int
-) -> Iterator[bytes | None]:
+@contextlib.contextmanager
+def _until_damage() -> Iterator[None]:
     try:
-        for batch in parquet.iter_batches(_BATCH_ROWS, [group], ["data"]):
-            yield from batch.column(0).to_pylist()
-            rows -= batch.num_rows
+        yield
     except (pa.ArrowInvalid, OSError) as error:
         if not is_damage(error):
             raise
-        yield from [None] * rows
 
 
 _READERS = {
