@@ -9,7 +9,7 @@ import itertools
 import re
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 
@@ -112,9 +112,12 @@ def _likely_field(
 
     An article is in a field with long texts, whose name is not usual for another field.
     """
-    sizes = Counter[str]()
-    for name, size in itertools.chain.from_iterable(map(_text_sizes, examples)):
-        sizes[name] += size
+    sizes = Counter[str]()  # of texts, by the name of their field
+    for name, record in itertools.product(names, examples):
+        value = field_value(record, name)
+        for text in value if isinstance(value, list) else [value]:
+            if isinstance(text, str):
+                sizes[name] += len(text)
     candidates = (
         [*names] if flag in ("id_field", "keep_fields") else list(sizes or names)
     )
@@ -137,18 +140,6 @@ def _likely_field(
 def _words(name: str) -> list[str]:
     """The parts of the name of a nested field in small letters, without signs."""
     return [re.sub(r"[\W_]", "", part) for part in name.lower().split(".")]
-
-
-def _text_sizes(value: Any, name: str = "") -> Iterator[tuple[str, int]]:
-    """The lengths of the texts of a record, each with the name of its field."""
-    if isinstance(value, str):
-        yield name, len(value)
-    elif isinstance(value, Mapping):
-        for inner, each in value.items():
-            yield from _text_sizes(each, f"{name}.{inner}" if name else inner)
-    elif isinstance(value, list):
-        for each in value:
-            yield from _text_sizes(each, name)
 
 
 def check_repeated(present: Sequence[str], fields: Fields, path: str) -> None:
