@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from precis.model.errors import DataError
 from precis.model.text.article import Article, TextSettings
@@ -231,14 +231,6 @@ def empty_article(document: Document) -> DeadLetter:
     return letter._replace(document_id=document.document_id or None)
 
 
-# The fields of a document made by a program, and the types of their values.
-_DOCUMENT_TYPES: dict[str, type | tuple[type, ...]] = {
-    "split": str,
-    "article": str,
-    "highlights": (str, type(None)),
-}
-
-
 def to_article(document: Document, settings: TextSettings) -> Article | DeadLetter:
     """The article of a document made by a program, or its dead letter. A document
     without id gets the hash of its content.
@@ -252,18 +244,19 @@ def to_article(document: Document, settings: TextSettings) -> Article | DeadLett
     except TypeError as error:
         return DeadLetter("read", "wrong_type", f"'document_id' holds {error}")
     document = document._replace(document_id=document_id)
-    texts = [("document_id", document_id, str)]
-    texts += [
-        (name, getattr(document, name), _DOCUMENT_TYPES[name])
-        for name in _DOCUMENT_TYPES
+    texts: list[tuple[str, Any]] = [
+        ("document_id", document_id),
+        ("split", document.split),
+        ("article", document.article),
+        ("highlights", "" if document.highlights is None else document.highlights),
+        *(("other_highlights", each) for each in document.other_highlights),
     ]
-    texts += [("other_highlights", each, str) for each in document.other_highlights]
-    for name, value, kinds in texts:
-        if not isinstance(value, kinds):
+    for name, value in texts:
+        if not isinstance(value, str):
             detail = f"{name!r} holds a value of type {type(value).__name__}"
             return DeadLetter("read", "wrong_type", detail, document_id)
         try:
-            str(value).encode()
+            value.encode()
         except UnicodeEncodeError:
             detail = f"{name!r} holds half of a surrogate pair, not a character"
             return DeadLetter("read", "invalid_text", detail)
