@@ -6,14 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from precis.model.config import (
-    INPUT,
-    NOTHING,
-    Options,
-    flag,
-    required,
-    setting,
-)
+from precis.model.config import INPUT, NOTHING, Options, flag, required, setting
 from precis.model.errors import UsageError
 from precis.model.text.article import CLEANINGS, TextSettings
 from precis.model.text.language import check_language

@@ -20,11 +20,7 @@ from precis.model.text import html
 from precis.model.text.document import Document
 from precis.pipelines.corpus import listing, records
 from precis.pipelines.corpus.compression import BrokenFile, codec_of, decompressed
-from precis.pipelines.corpus.formats import (
-    HTML,
-    describe_format,
-    other_format,
-)
+from precis.pipelines.corpus.formats import HTML, describe_format, other_format
 from precis.pipelines.corpus.opening import open_source
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.task import (
