@@ -121,23 +121,19 @@ def named_files(paths: Sequence[str]) -> list[CorpusFile]:
 def folder_pattern(where: str) -> str:
     """The glob of all files below a folder; a name of anything else stays."""
     fs, name = files.filesystem(where)
-    if files.is_local(where):
-        name = absolute_path(where)
-        is_folder = os.path.isdir(name)
-    else:
-        is_folder = not fs.isfile(name) and fs.isdir(name)
-    if not is_folder or _matches_itself(name):
+    name = absolute_path(where) if files.is_local(where) else name
+    if fs.isfile(name) or not fs.isdir(name) or _matches_itself(name):
         return where
     return f"{glob.escape(where.rstrip('/'))}/{ANY_FOLDERS}"
 
 
 def _of_scheme(names: Iterable[str], scheme: str) -> list[str]:
     """The names with an ending of a scheme; all names for the scheme ""."""
-    fitting: list[str] = []
-    others: list[str] = []
-    for name in names:
-        is_fitting = not scheme or scheme_of(name) == scheme
-        (fitting if is_fitting else others).append(name)
+    names = list(names)
+    if not scheme:
+        return names
+    fitting = [name for name in names if scheme_of(name) == scheme]
+    others = set(names).difference(fitting)
     if fitting and others:
         say(
             f"precis: note: {len(others):,} files in the folder are not read, because "
