@@ -177,20 +177,11 @@ def _refusal(name: str, value: Any, kind: str) -> str:
 def _converted(value: Any, kind: str) -> Any:
     """Converts a value to a type; a blank text is None, except for texts.
 
-    If the type was inferred from JSON, a text must equal the JSON of the value:
-
-        int64       "01067" 1067        int64_found     "1067" 1067, 4.0 4, not "01067"
-        bool        1 true              bool_found      "true" true, not 1
-
     Raises an exception of `_NO_VALUE` if the value does not have the type.
     """
-    is_text = isinstance(value, str)
     if kind.endswith("_found"):
-        found = _converted(value, kind.removesuffix("_found"))
-        is_other_type = is_text or (type(found) is bool and type(value) is not bool)
-        if is_other_type and not isinstance(found, str) and value != json.dumps(found):
-            raise TypeError
-        return found
+        return _as_inferred(value, kind.removesuffix("_found"))
+    is_text = isinstance(value, str)
     if is_text and kind not in ("string", "json"):
         value = value.strip()
         if not value:
@@ -242,6 +233,21 @@ def _converted(value: Any, kind: str) -> Any:
             orjson.loads(value)
             return value
     raise TypeError
+
+
+def _as_inferred(value: Any, kind: str) -> Any:
+    """Converts a value to a type that was inferred from JSON: a text must equal the
+    JSON of the value.
+
+    int64       "01067" 1067        int64_found     "1067" 1067, 4.0 4, not "01067"
+    bool        1 true              bool_found      "true" true, not 1
+    """
+    found = _converted(value, kind)
+    is_text = isinstance(value, str)
+    is_other_type = is_text or (type(found) is bool and type(value) is not bool)
+    if is_other_type and not isinstance(found, str) and value != json.dumps(found):
+        raise TypeError
+    return found
 
 
 def _timestamp(value: Any) -> datetime.datetime:
