@@ -31,12 +31,7 @@ from precis.pipelines.corpus.listing import (
 from precis.pipelines.corpus.opening import UNREADABLE
 from precis.pipelines.corpus.options import CorpusOptions, parse_addresses
 from precis.pipelines.corpus.schemes import SCHEMES
-from precis.pipelines.corpus.task import (
-    UNREADABLE_SCHEME,
-    CorpusFile,
-    FileError,
-    Task,
-)
+from precis.pipelines.corpus.task import UNREADABLE_SCHEME, CorpusFile, FileError, Task
 from precis.pipelines.corpus.task_reader import TaskReader, read_records
 
 # Each task leaves files and a receipt, and the process that starts a job holds all

@@ -15,11 +15,7 @@ from precis.model.errors import UsageError
 from precis.model.text.document import Document
 from precis.pipelines.corpus import kept_fields, listing, records
 from precis.pipelines.corpus.compression import codec_of
-from precis.pipelines.corpus.formats import (
-    OTHER_FORMAT,
-    describe_format,
-    wrapped_list,
-)
+from precis.pipelines.corpus.formats import OTHER_FORMAT, describe_format, wrapped_list
 from precis.pipelines.corpus.lines import UTF_16, Line, read_lines
 from precis.pipelines.corpus.opening import open_source
 from precis.pipelines.corpus.options import CorpusOptions

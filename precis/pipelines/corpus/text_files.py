@@ -8,12 +8,7 @@ from precis.model import files
 from precis.model.config import install_command
 from precis.model.text.document import Document
 from precis.pipelines.corpus import listing
-from precis.pipelines.corpus.formats import (
-    HTML,
-    OTHER_FORMAT,
-    STAND_INS,
-    other_format,
-)
+from precis.pipelines.corpus.formats import HTML, OTHER_FORMAT, STAND_INS, other_format
 from precis.pipelines.corpus.opening import open_source, written_name
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.records import undecodable
