@@ -163,26 +163,24 @@ def _read_record(
     stream: Any, start: int, line: bytes, max_bytes: int
 ) -> tuple[_Record, int]:
     """A record that begins with a line, and the number of bytes that were read."""
-    head = b""
-    if _BEGINNING.match(line):
-        while line.strip() and len(head) < _MAX_HEADER_BYTES:
-            head += line
-            line = stream.readline(_MAX_HEADER_BYTES)
-    size = len(head) + len(line)
+    head = line
+    while _BEGINNING.match(head) and line.strip() and len(head) < _MAX_HEADER_BYTES:
+        line = stream.readline(_MAX_HEADER_BYTES)
+        head += line
     headers = _parse_headers(head)
     length = headers.get("content-length", "")
     if line.strip() or not _LENGTH.fullmatch(length):
         detail = "here no record begins, or its length is missing"
-        return _Record(start, headers, head + line, "broken_warc", detail), size
+        return _Record(start, headers, head, "broken_warc", detail), len(head)
     content = stream.read(min(int(length), max_bytes + 1))
     left = int(length) - len(content)
     while left and (skipped := len(stream.read(min(left, _BLOCK_BYTES)))):
         left -= skipped
-    size += int(length) - left
     # Some writers leave out the empty lines between two records.
     is_whole = not left and stream.peek(1)[:1] in (b"\r", b"\n", b"W", b"")
     problem = "" if is_whole else "broken_warc"
     detail = f"the record does not end after its {int(length):,} bytes"
+    size = len(head) + int(length) - left
     return _Record(start, headers, content, problem, detail), size
 
 
@@ -190,7 +188,7 @@ def _parse_headers(head: bytes) -> dict[str, str]:
     """The headers of WARC or HTTP, without the first line."""
     lines = _FOLDED.sub(b" ", head).decode("utf-8", "replace").split("\n")[1:]
     pairs = (line.partition(":") for line in lines)
-    return {name.strip().lower(): value.strip() for name, _, value in pairs}
+    return {name.strip().lower(): value.strip() for name, sign, value in pairs if sign}
 
 
 def _to_document(
