@@ -14,11 +14,11 @@ _BLOCK = re.compile(r"<(?:p|div|br|li|td|pre|h[1-6])\b", re.I)
 _BLANK_LINES = re.compile(r"\n\s*\n")
 # A line of a page that has sentences, not the words of a menu.
 _PROSE = re.compile(r"^(?:.{100,}|.{39,}[.!?:;…。！？\"'”’»)])$", re.M)
-# The parser needs a second or two for as much: characters of a tag and attributes in
-# it, tags of a page and the sum of their levels, which is 20 million for 50,000 tags
-# that are 400 levels deep on average.
-_LONG_TAG, _MOST_ATTRIBUTES = 8_000, 1_000
-_MANY_TAGS, _MOST_LEVELS = 6_000, 20_000_000
+# The parser takes a second or two for a tag with as many attributes, and for a page
+# whose tags have this sum of depths: 50,000 tags of an average depth of 400.
+_MOST_ATTRIBUTES, _MOST_LEVELS = 1_000, 20_000_000
+# Tags with fewer characters and pages with fewer tags are fast in any case.
+_LONG_TAG, _MANY_TAGS = 8_000, 6_000
 _WITHOUT_TEXT = re.compile(
     r"<!--.*?(?:-->|\Z)|<(script|style|select)\b.*?(?:</\1\b[^>]*>|\Z)", re.I | re.S
 )

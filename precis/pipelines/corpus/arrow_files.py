@@ -67,7 +67,8 @@ def _check(batch: pa.RecordBatch) -> None:
     try:
         batch.validate(full=True)
     except pa.ArrowInvalid as error:
-        if "UTF8" not in str(error):  # It costs a row alone, and is checked last.
+        # UTF-8 is checked last, and an invalid text costs only its row.
+        if "UTF8" not in str(error):
             raise
 
 

@@ -37,7 +37,7 @@ _KINDS = {
     "timestamp": r"timestamp.*",
     "json_text": r"extension<arrow.json>",
 }
-# A record, or its dead letter; and bytes if the row is blank.
+# A document or a dead letter; and bytes for a dead letter, if its article is blank.
 Row = tuple[Document | DeadLetter, bytes]
 # The schema of a file, and the start, stop and size of each of its tasks.
 Head = tuple[pa.Schema, Iterable[tuple[int, int, int]]]
@@ -265,7 +265,7 @@ def _value(scalar: pa.Scalar) -> Any:
 
 
 def _to_document(record: dict[str, Any], task: Task, most: int, place: Place) -> Row:
-    """The document of a row, or its dead letter; with bytes if the row is blank."""
+    """The document of a row or its dead letter, and bytes if the article is blank."""
     for name, value in record.items():
         if isinstance(value, UnicodeDecodeError):
             return records.undecodable(value, "a value", place), value.object

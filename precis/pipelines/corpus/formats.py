@@ -38,14 +38,13 @@ _CONVERTED = (
     "sys.argv[1], format='{}'), 'NEW', format='parquet')\" FILE` makes Parquet"
 )
 _JSON_LINES = "JSON lines; --corpus jsonl:FILE reads its records"
-# What a character after the first object says, if the object is in one line.
+# The format of a text whose first line begins with an object, by the next character.
 _AFTER_OBJECT = {
     "{": "JSON objects in one line; `jq -c . FILE` makes JSON lines",
     ",": "JSON lines with commas; `sed 's/,$//' FILE` takes them off",
 }
 _JSON_OVER_LINES = "JSON over lines; `jq -c . FILE` makes JSON lines"
-# How a file begins, except for white space; what it then is; and how to read its text
-# or its records.
+# A pattern of the first bytes after white space, and the format with a way to read it.
 _FORMATS = (
     (rb"version https://git-lfs\.", STAND_INS[0]),
     (rb"(<\?xml[^>]*>\s*)?<Error>\s*<", STAND_INS[1]),

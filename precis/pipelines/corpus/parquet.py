@@ -57,7 +57,7 @@ def _read_head(
 
 
 def _open_parquet(opened: IO[bytes]) -> pq.ParquetFile:
-    """Opens a file, without its Arrow schema if that has a type unknown to pyarrow."""
+    """Opens a file; ignores its Arrow schema if pyarrow does not know a type in it."""
     settings: dict[str, Any] = {
         "page_checksum_verification": True,
         "coerce_int96_timestamp_unit": "us",
