@@ -190,7 +190,8 @@ def _converted(value: Any, kind: str) -> Any:
         return None
     # Python also reads `1_000` and digits of other scripts.
     is_plain = is_text and value.isascii() and "_" not in value
-    is_number = is_plain or type(value) in _NUMBERS
+    is_number = isinstance(value, int | float | decimal.Decimal)
+    is_number = is_plain or (is_number and not isinstance(value, bool))
     kind, _, form = kind.partition("(")
     if is_text and kind in ("date", "timestamp"):
         value = _read_time(value, form.removesuffix(")"))

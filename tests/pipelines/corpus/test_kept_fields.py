@@ -5,6 +5,7 @@ import decimal
 import re
 import uuid
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -315,6 +316,8 @@ def test_the_name_of_another_column_is_refused(tmp_path):
         ("string", b"\xff\x00", "ff00"),
         ("string", b"a\x00", "6100"),
         ("int64", "1.0", 1),
+        ("int64", np.float64(4.0), 4),
+        ("double", np.float64(0.5), 0.5),
         ("int64", decimal.Decimal("9223372036854775807"), 2**63 - 1),
         ("double", decimal.Decimal("0.1"), 0.1),
         ("bool", "t", True),
