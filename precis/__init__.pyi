@@ -176,6 +176,7 @@ def export(
     bundle: str | os.PathLike[str],
     *,
     output: str | os.PathLike[str],
+    format: Literal["huggingface", "saved_model"] = "huggingface",
     task_prefix: str = "",
     beam_width: int = 4,
     n_best: int = 1,
@@ -191,14 +192,17 @@ def export(
     supported: str | Sequence[str] = "",
     common_pieces: int = 0,
 ) -> dict[str, Any]:
-    """Writes a bundle as a checkpoint that transformers loads.
+    """Writes a bundle as a checkpoint that transformers loads, or as a SavedModel.
 
-    If neither the flags nor the bundle set a search value, transformers' equivalent of
-    the default of `precis summarize` is used.
+    If neither the flags nor the bundle set a search value, a checkpoint has
+    transformers' equivalent of the default of `precis summarize`.
 
     Args:
       bundle: network, the --output of `precis train` or `precis import`.
       output: folder for the result.
+      format: huggingface is a checkpoint for transformers; saved_model is for
+          TensorFlow Serving, Vertex AI and others that run TensorFlow: texts in,
+          summaries out.
       task_prefix: text before each article that tells the network what to write.
       beam_width: hypotheses kept at each step; 1 is greedy search.
       others: see `precis export --help all`.
@@ -207,8 +211,8 @@ def export(
       The content of manifest.json.
 
     Raises:
-      UsageError: the bundle is missing, transformers does not support its network or
-          its search, or the folder holds something else.
+      UsageError: the bundle is missing, the format does not support its network, its
+          tokenizer or its search, or the folder holds something else.
       DataError: the bundle is damaged.
     """
 

@@ -15,6 +15,7 @@ with beam.Pipeline() as pipeline:
 
 ReadCorpus           reads the corpora that `precis summarize` reads
 SummarizeDocuments   turns documents into rows and dead letters
+SavedModelHandler    runs a SavedModel of `precis export` in Beam's RunInference
 SummarizeGroups      turns rows into a row for each group of documents
 WriteSummaries       writes rows to Parquet
 Document             an element of `SummarizeDocuments`
@@ -33,12 +34,14 @@ from precis.pipelines.transforms.beam_transforms import (
     WriteSummaries,
 )
 from precis.pipelines.transforms.groups import SummarizeGroups
+from precis.pipelines.transforms.saved_model_handler import SavedModelHandler
 
 __all__ = [
     "SUMMARY_SCHEMA",
     "DeadLetter",
     "Document",
     "ReadCorpus",
+    "SavedModelHandler",
     "SummarizeDocuments",
     "SummarizeGroups",
     "WriteSummaries",

@@ -23,6 +23,7 @@ bulk_summarizer    the writer that searches with a network, in this process or i
 endpoint           the writer that asks an endpoint
 chat_client        sends requests to a server, with a maximum number at once
 batch_client       sends requests to a server in batches
+saved_model        writes a SavedModel that reads texts and writes summaries
 search_imports     what the fork server of search processes imports
 searcher           searches a batch with TensorFlow
 ctranslate2_searcher

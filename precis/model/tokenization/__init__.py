@@ -6,5 +6,6 @@ wordpiece           the tokenizer of precis, a lossless WordPiece
 vocabulary          counts words and learns the vocabulary of `wordpiece`
 imported            the tokenizer of a checkpoint, run by the `tokenizers` library
 prompts             the prompts of a language model
+tensors             `wordpiece` as operations of TensorFlow
 exported            writes a tokenizer as files that transformers reads
 """

@@ -28,9 +28,9 @@ from precis.model.tokenization.wordpiece import (
 DEFINITION_FILE = "tokenizer.json"
 SETTINGS_FILE = "tokenizer_config.json"
 # The line breaks of `str.splitlines`, and the other white space of `str.split`.
-_LINE_BREAKS = "\r\n|[\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029]"
-_WHITE_SPACE = "[\t\x1f \xa0\u1680\u2000-\u200a\u202f\u205f\u3000]+"
-_LONGEST_WORD = 1 << 16  # as in `wordpiece`
+LINE_BREAKS = "\r\n|[\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029]"
+WHITE_SPACE = "[\t\x1f \xa0\u1680\u2000-\u200a\u202f\u205f\u3000]+"
+LONGEST_WORD = 1 << 16  # as in `wordpiece`
 
 
 def definition_of(tokenizer: AnyTokenizer) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def _wordpiece_definition(tokenizer: Tokenizer) -> dict[str, Any]:
             {piece: token for token, piece in enumerate(tokenizer.vocabulary)},
             unk_token=UNKNOWN,
             continuing_subword_prefix=JOINER,
-            max_input_chars_per_word=_LONGEST_WORD,
+            max_input_chars_per_word=LONGEST_WORD,
         )
     )
     library.normalizer = _normalizer(tokenizer.lower_case)
@@ -137,12 +137,12 @@ def _normalizer(lower_case: bool) -> Any:
     steps = [
         # First, because the library prepends nothing to an empty text.
         normalizers.Prepend(SPACE),
-        normalizers.Replace(Regex(_LINE_BREAKS), "\n"),
+        normalizers.Replace(Regex(LINE_BREAKS), "\n"),
         normalizers.Replace(Regex(invisible), ""),
         normalizers.NFC(),
         normalizers.Replace(Regex(rf"(?!\A){SPACE}"), "_"),
         normalizers.Replace(LINE_BREAK, " "),
-        normalizers.Replace(Regex(_WHITE_SPACE), " "),
+        normalizers.Replace(Regex(WHITE_SPACE), " "),
         normalizers.Replace(Regex("[ \n]*\n[ \n]*"), "\n"),
         normalizers.Replace(Regex(rf"(?<=\A{SPACE})[ \n]+|[ \n]+\z"), ""),
         normalizers.Replace("\n", f" {LINE_BREAK} "),

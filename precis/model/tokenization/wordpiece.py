@@ -168,7 +168,7 @@ class Tokenizer:
         word, and whether a space was before it. Beside an ideograph or a letter of a
         non-European script, it is a character: only that is lost.
         """
-        texts = self._texts_of_pieces
+        texts = self.texts_of_pieces
         unknown = SPACE + _LOST
         return [
             _hide_spaces("".join([texts.get(int(token), unknown) for token in row]))
@@ -253,7 +253,8 @@ class Tokenizer:
         return ids, max(map(len, ids))
 
     @functools.cached_property
-    def _texts_of_pieces(self) -> dict[int, str]:
+    def texts_of_pieces(self) -> dict[int, str]:
+        """The text of each id, with ▁ for a space; empty for padding, start and end."""
         pieces = {
             token: piece.removeprefix(JOINER) or piece
             for token, piece in enumerate(self.vocabulary)
@@ -287,14 +288,19 @@ class _SpacedMarks(dict[int, str]):
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
-        is_mark = unicodedata.category(character).startswith("P")
-        if is_mark or _IS_WORD.fullmatch(character):
+        if is_word(character):
             character = f" {character} "
         self[code] = character
         return character
 
 
 _SPACED_MARKS = _SpacedMarks()
+
+
+def is_word(character: str) -> bool:
+    """Whether a character is always a separate word."""
+    is_mark = unicodedata.category(character).startswith("P")
+    return is_mark or bool(_IS_WORD.fullmatch(character))
 
 
 def split_words(chunk: str) -> list[str]:

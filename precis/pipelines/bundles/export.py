@@ -1,17 +1,24 @@
-"""`precis export`: writes a bundle as a transformers checkpoint.
+"""`precis export`: writes a bundle in a format that other programs load.
 
-    config.json, model.safetensors            the network
-    tokenizer.json, tokenizer_config.json     its tokenizer
-    generation_config.json                    the search settings
-    README.md                                 the model card
-    manifest.json                             the manifest; transformers ignores it
+    huggingface     config.json, model.safetensors            the network
+                    tokenizer.json, tokenizer_config.json     its tokenizer
+                    generation_config.json                    the search settings
+    saved_model     saved_model.pb, fingerprint.pb,           texts in, summaries out
+                    variables/
+    both            README.md                                 the model card
+                    manifest.json                             the manifest
 
-`precis.model.bundle.checkpoints` makes the parts. Nothing here needs Beam, TensorFlow
-or transformers.
+`precis.model.bundle.checkpoints` makes the parts of a checkpoint, for which nothing
+here needs Beam, TensorFlow or transformers; `precis.model.inference.saved_model` writes
+a SavedModel.
 """
 
 import dataclasses
-from typing import Any
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 from precis.model import files
 from precis.model.bundle.card import CARD_FILE, card_text
@@ -33,21 +40,28 @@ from precis.model.bundle.network_bundle import (
 )
 from precis.model.errors import UsageError
 from precis.model.progress.stages import stage
+from precis.model.search.config import SearchConfig
 from precis.model.search.special import special_tokens
 from precis.model.tokenization.exported import save_for_transformers
-from precis.pipelines.bundles.options import EXPORT, ExportOptions
+from precis.model.tokenization.imported import ImportedTokenizer
+from precis.model.tokenization.wordpiece import Tokenizer
+from precis.pipelines.bundles.options import (
+    EXPORT,
+    HUGGINGFACE,
+    ExportOptions,
+)
 from precis.pipelines.run.hub import with_local_bundles
+from precis.pipelines.run.job_progress import load_tensorflow
 from precis.pipelines.run.options import read_flags, recorded_flags
 from precis.pipelines.summarize.options import decode_id
 
-_KIND = "huggingface"
-# The files whose checksums are in the manifest.
-_FILES = (
+# The files of a checkpoint whose checksums are in the manifest.
+_OF_CHECKPOINT = (
     "config.json generation_config.json model.safetensors tokenizer.json "
     "tokenizer_config.json"
 ).split()
-# The section on use in the model card; FOLDER is replaced by its path.
-_USE = """
+# The sections on use in the model card; FOLDER is replaced by its path.
+_USE_OF_CHECKPOINT = """
 ```python
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
@@ -61,13 +75,29 @@ print(tokenizer.batch_decode(summaries, skip_special_tokens=True))
 The tokenizer brings a text into its normal form. Boilerplate before a story, which
 `precis summarize` leaves out, is for the caller to remove.
 """
+_USE_OF_SAVED_MODEL = """
+```python
+import tensorflow as tf
+import tensorflow_text  # the operations of the tokenizer
+
+summarize = tf.saved_model.load("FOLDER").signatures["serving_default"]
+print(summarize(article=tf.constant([article]))["summary"].numpy()[0].decode())
+```
+
+It reads the beginning of an article, as `precis summarize --clean none --long_documents
+head` does. Boilerplate before a story is for the caller to remove.
+"""
+# The kinds of imported tokenizers. tensorflow-text has no operation for the first.
+_KINDS = {"BPE": "byte-pair encoding (BPE)", "Unigram": "SentencePiece (Unigram)"}
+# Writes an export; returns the names of its files.
+_Write = Callable[[], Sequence[str]]
 
 
 def export(**flags: Any) -> dict[str, Any]:
-    """Writes a bundle as a checkpoint that transformers loads.
+    """Writes a bundle as a checkpoint that transformers loads, or as a SavedModel.
 
-    If neither the flags nor the bundle set a search value, transformers' equivalent of
-    the default of `precis summarize` is used.
+    If neither the flags nor the bundle set a search value, a checkpoint has
+    transformers' equivalent of the default of `precis summarize`.
 
     Args:
       **flags: the fields of `ExportOptions` and `SearchConfig`.
@@ -76,14 +106,48 @@ def export(**flags: Any) -> dict[str, Any]:
       The content of manifest.json.
 
     Raises:
-      UsageError: the bundle is missing, transformers does not support its network or
-          its search, or the folder holds something else.
+      UsageError: the bundle is missing, the format does not support its network, its
+          tokenizer or its search, or the folder holds something else.
       DataError: the bundle is damaged.
     """
     flags = with_local_bundles(flags)
-    option_groups = read_flags(EXPORT, {**DEFAULTS, **with_decoding_of_bundle(flags)})
+    is_checkpoint = flags.get("format", HUGGINGFACE) == HUGGINGFACE
+    defaults = DEFAULTS if is_checkpoint else {}
+    option_groups = read_flags(EXPORT, {**defaults, **with_decoding_of_bundle(flags)})
     options, decoding = option_groups
     contents = open_bundle(options.bundle)
+    prepare = _prepare_checkpoint if is_checkpoint else _prepare_saved_model
+    facts, write = prepare(options, contents, decoding)
+    check_prefix(options.task_prefix, contents)
+    _check_folder(options.output, options.format)
+    manifest = {
+        "kind": options.format,
+        "model_id": contents.model_id,
+        "decode_id": decode_id(decoding, "float32"),
+        "decoding": dataclasses.asdict(decoding),
+        "task_prefix": options.task_prefix,
+        "max_source_tokens": contents.config.max_source_tokens,
+        "provenance": {"command": "export", "flags": recorded_flags(option_groups)},
+        **facts,
+    }
+    path = files.join(options.output, MANIFEST_FILE)
+    with stage("export"):
+        # A manifest without checksums marks an unfinished export.
+        files.write_json(path, manifest)
+        manifest["sha256"] = {
+            name: files.sha256_file(files.join(options.output, name))
+            for name in write()
+        }
+        files.write_json(path, manifest)
+    return manifest
+
+
+def _prepare_checkpoint(
+    options: ExportOptions, contents: Bundle, decoding: SearchConfig
+) -> tuple[dict[str, Any], _Write]:
+    """What the manifest of a checkpoint has of its own, and the function that writes
+    the checkpoint.
+    """
     if contents.source_tokenizer is not contents.tokenizer:
         raise UsageError(
             f"{options.bundle}: it has a separate tokenizer for sources, but a "
@@ -99,43 +163,70 @@ def export(**flags: Any) -> dict[str, Any]:
     # Networks of this project use the same start token for texts and summaries.
     bos_id = provenance.get("bos_token_id", special.start_id)
     settings |= {} if bos_id is None else {"bos_token_id": bos_id}
-    check_prefix(options.task_prefix, contents)
     if options.task_prefix:
         task = {"summarization": {"prefix": options.task_prefix}}
         settings["task_specific_params"] = task
     search = generation_settings(
         decoding.limited_to(contents.config.max_target_tokens), special
     )
-    _check_folder(options.output)
-    manifest = {
-        "kind": _KIND,
-        "model_id": contents.model_id,
-        "decode_id": decode_id(decoding, "float32"),
-        "decoding": dataclasses.asdict(decoding),
-        "model_type": settings["model_type"],
-        "task_prefix": options.task_prefix,
-        "max_source_tokens": contents.config.max_source_tokens,
-        "provenance": {"command": "export", "flags": recorded_flags(option_groups)},
-    }
-    path = files.join(options.output, MANIFEST_FILE)
-    with stage("export"):
-        # A manifest without checksums marks an unfinished export.
-        files.write_json(path, manifest)
-        _write_checkpoint(options, contents, settings, search)
-        manifest["sha256"] = {
-            name: files.sha256_file(files.join(options.output, name)) for name in _FILES
-        }
-        files.write_json(path, manifest)
-    return manifest
+    facts = {"model_type": settings["model_type"]}
+    return facts, lambda: _write_checkpoint(options, contents, settings, search)
 
 
-def _check_folder(output: str) -> None:
+def _prepare_saved_model(
+    options: ExportOptions, contents: Bundle, decoding: SearchConfig
+) -> tuple[dict[str, Any], _Write]:
+    """The same for a SavedModel."""
+    tokenizers = contents.source_tokenizer, contents.tokenizer
+    for tokenizer in tokenizers:
+        if isinstance(tokenizer, ImportedTokenizer):
+            kind = tokenizer.definition["model"]["type"]
+            raise UsageError(
+                f"{options.bundle}: its imported tokenizer, {_KINDS.get(kind, kind)}, "
+                "cannot be part of a SavedModel; use --format huggingface, or `precis "
+                "summarize`"
+            )
+    load_tensorflow()
+    import tensorflow_text
+
+    from precis.model.inference.bulk_summarizer import ModelSearch, load_searcher
+    from precis.model.inference.saved_model import save_model
+
+    def write() -> list[str]:
+        search = ModelSearch(options.bundle, contents.model_id, "float32", decoding)
+        searcher: Any = load_searcher(search)
+        with tempfile.TemporaryDirectory() as folder:
+            save_model(
+                folder,
+                searcher,
+                source_tokenizer=cast(Tokenizer, contents.source_tokenizer),
+                tokenizer=cast(Tokenizer, contents.tokenizer),
+                task_prefix=options.task_prefix,
+            )
+            names = [
+                os.path.relpath(os.path.join(path, name), folder)
+                for path, _, of_path in os.walk(folder)
+                for name in of_path
+            ]
+            for name in names:
+                with (
+                    open(os.path.join(folder, name), "rb") as source,
+                    files.write_aside(files.join(options.output, name)) as target,
+                ):
+                    shutil.copyfileobj(source, target)
+        _write_card(options, "tensorflow", _USE_OF_SAVED_MODEL)
+        return sorted(names)
+
+    return {"tensorflow_text": tensorflow_text.__version__}, write
+
+
+def _check_folder(output: str, kind: str) -> None:
     """Refuses a folder that contains anything but an export, which is replaced.
 
     Raises:
       UsageError: the message names the content.
     """
-    refuse_other_kind(output, _KIND)
+    refuse_other_kind(output, kind)
     others = [
         each for each in files.list_folder(output) if not each.endswith(files.ASIDE)
     ]
@@ -152,8 +243,9 @@ def _write_checkpoint(
     contents: Bundle,
     settings: dict[str, Any],
     search: dict[str, Any],
-) -> None:
-    """Writes all files except the manifest.
+) -> Sequence[str]:
+    """Writes all files except the manifest; returns the names of those that
+    transformers reads.
 
     Args:
       options: the options of the command.
@@ -187,10 +279,12 @@ def _write_checkpoint(
         max_source_tokens=contents.config.max_source_tokens,
     )
     text = f"{options.task_prefix!r} + article" if options.task_prefix else "article"
-    card = card_text(
-        stored.manifest,
-        stored.config,
-        library="transformers",
-        use=_USE.strip().replace("TEXT", text),
-    )
-    files.write_bytes(files.join(output, CARD_FILE), card.encode())
+    _write_card(options, "transformers", _USE_OF_CHECKPOINT.replace("TEXT", text))
+    return _OF_CHECKPOINT
+
+
+def _write_card(options: ExportOptions, library: str, use: str) -> None:
+    """Writes the model card, with the library that loads the export and how."""
+    stored = open_stored(options.bundle)
+    card = card_text(stored.manifest, stored.config, library=library, use=use.strip())
+    files.write_bytes(files.join(options.output, CARD_FILE), card.encode())

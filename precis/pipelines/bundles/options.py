@@ -9,6 +9,7 @@ from precis.model.search.config import SearchConfig
 from precis.pipelines.corpus.options import clean_flag
 from precis.pipelines.run.hub import is_hub_name
 
+HUGGINGFACE, SAVED_MODEL = "huggingface", "saved_model"  # formats of an export
 COPY = "copy"
 BLOCKS = ("encoder", "self", "cross", COPY)  # attentions of a network
 MEAN_OF_HEADS = "mean"
@@ -74,6 +75,13 @@ class ExportOptions(Options):
         place=BUNDLE,
     )
     output: str = required("folder for the result", is_common=True, place=OUTPUT)
+    format: str = flag(
+        HUGGINGFACE,
+        "huggingface is a checkpoint for transformers; saved_model is for TensorFlow "
+        "Serving, Vertex AI and others that run TensorFlow: texts in, summaries out",
+        choices=(HUGGINGFACE, SAVED_MODEL),
+        is_common=True,
+    )
     task_prefix: str = flag(**_PREFIX)
 
 

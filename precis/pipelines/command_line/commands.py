@@ -194,10 +194,13 @@ COMMANDS = {
         ("summaries --for duckdb --output sql",),
     ),
     "export": Command(
-        "Turn a bundle into a checkpoint for Hugging Face transformers.",
+        "Turn a bundle into a checkpoint of transformers, or a TensorFlow SavedModel.",
         EXPORT,
         results.show_export,
-        ("bundle --output checkpoint --beam_width 4",),
+        (
+            "bundle --output checkpoint --beam_width 4",
+            "bundle --format saved_model --output saved --n_best 3",
+        ),
     ),
     "attention": Command(
         "Draw what a network reads while it writes a summary.",

@@ -259,10 +259,10 @@ def show_imported(model_id: str, values: Values) -> None:
 
 
 def show_export(manifest: Values, values: Values) -> None:
-    """`precis export`: a program that summarizes with the checkpoint."""
+    """`precis export`: a program that summarizes with the export."""
     print(f"model {manifest['model_id']}")
     print(f"wrote {values['output']}")
-    say_next(f"see {values['output']}/README.md to summarize with transformers")
+    say_next(f"see {values['output']}/README.md for a program that uses it")
 
 
 def show_picture(result: "AttentionResult", values: Values) -> None:

@@ -1,1 +1,1 @@
-"""Beam transforms for other programs (`beam_transforms`)."""
+"""Beam transforms and a model handler for other programs (`beam_transforms`)."""

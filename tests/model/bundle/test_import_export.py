@@ -252,7 +252,7 @@ def test_an_export_is_replaced_and_nothing_else(layout_bundle, tmp_path, capsys)
     (tmp_path / "out" / "model.safetensors").unlink()
     assert exit_code(*argv) == 0
     assert set(contents(tmp_path / "out")) == FILES
-    assert "README.md to summarize with transformers" in capsys.readouterr().out
+    assert "README.md for a program that uses it" in capsys.readouterr().out
     settings = read_folder(tmp_path / "out", "tokenizer_config.json")
     assert settings["model_max_length"] == 60
     assert (settings["pad_token"], settings["eos_token"]) == ("[PAD]", "[END]")
