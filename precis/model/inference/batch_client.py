@@ -5,7 +5,7 @@ that were noted become the batches of the next round. The files of a round are i
 folder that any machine may read, so that a job goes on elsewhere:
 
     requests-00003.jsonl   {custom_id, method, url, body}, a request a line
-    requests-00003.json    {requests, sha256, input_file_id, id, status}, once known
+    requests-00003.json    {requests, input_file_id, id, status}, as far as known
     answers-00003.jsonl    {custom_id, response: {status_code, body}, error}
     errors-00003.jsonl     the same, of requests without an answer
 
@@ -48,7 +48,6 @@ _LONGEST_PAUSE_SECONDS = 60.0
 _ENDED = ("completed", "failed", "expired", "cancelled", "lost")
 # What a server answers that cannot list its batches.
 _CANNOT_LIST = ("http_404", "http_405", "http_501")
-_TAG = "requests_sha256"  # in the metadata of a batch
 _REQUESTS = re.compile(r"requests-(\d+)\.jsonl")
 _TABLES = (
     "PRAGMA synchronous = OFF",
@@ -264,7 +263,6 @@ class BatchClient:
         else:
             with files.open_read(path) as file:
                 state["requests"] = sum(1 for _ in file)
-            state["sha256"] = files.sha256_file(path)
             with files.open_read(path) as file:
                 content = (path.rpartition("/")[2], file, "application/jsonl")
                 sent: Any = {"data": {"purpose": "batch"}, "files": {"file": content}}
@@ -274,8 +272,9 @@ class BatchClient:
             state["input_file_id"] = uploaded["id"]
             files.write_json(_state_path(path), state)
         request = {
-            **{"input_file_id": state["input_file_id"], "endpoint": _URL},
-            **{"completion_window": "24h", "metadata": {_TAG: state["sha256"]}},
+            "input_file_id": state["input_file_id"],
+            "endpoint": _URL,
+            "completion_window": "24h",
         }
         tries = 0
         while not batch:
@@ -313,9 +312,7 @@ class BatchClient:
                     "then run the same command to continue"
                 )
             for batch in page["data"]:
-                tag = (batch.get("metadata") or {}).get(_TAG)
                 is_same = batch.get("input_file_id") == state["input_file_id"]
-                is_same |= tag == state["sha256"]
                 if is_same and batch.get("status") != "failed":
                     return batch
             ids = [batch["id"] for batch in page["data"]]

@@ -1,6 +1,8 @@
 """Tests of summaries whose requests a server answers in batches."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 
@@ -74,7 +76,7 @@ def test_a_command_that_is_killed_at_each_step_submits_no_request_twice(
     def kill(call, is_done):
         if steps and call.startswith(steps[0][0]) and is_done == steps[0][1]:
             killed.append(steps.pop(0))
-            process.kill()
+            os.killpg(process.pid, signal.SIGKILL)
             return True
 
     server = BatchServer({1: [LONG], 2: [LONG]}, on_call=kill)
