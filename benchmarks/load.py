@@ -24,7 +24,7 @@ from precis.pipelines.run.key_tables import write_parquet
 from precis.pipelines.tables.finished_run import open_run
 
 _PART_ROWS = 100_000
-_SCHEMES = ("iceberg+sqlite", "delta")
+_SCHEMES = ("iceberg+sqlite", "delta", "duckdb")
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -38,7 +38,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         precis("summarize", "--corpus", "sample:200", "--output", source)
         runs = {"first": (0, 1), "merge": (flags.rows // 2, 1), "large_merge": (0, 3)}
         table = f"{flags.table}://{folder}/warehouse"
-        if flags.table == _SCHEMES[0]:
+        if flags.table != "delta":
             table += "/news.summaries"
         for name, (offset, times) in runs.items():
             run = os.path.join(folder, name)

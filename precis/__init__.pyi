@@ -249,8 +249,9 @@ def load(
     *,
     table_key: str | Sequence[str] = "document_id,source_file,source_position",
     table: str,
+    columns: str | Sequence[str] = "",
 ) -> TableResult:
-    """Loads a finished run into a table as one snapshot; see docs/RESULTS.md.
+    """Loads a finished run into a table as a whole; see docs/RESULTS.md.
 
     Table rows with the same key are replaced; other rows stay. Loading the run again
     changes nothing.
@@ -260,15 +261,17 @@ def load(
       table_key: columns that identify a row; rows of the run replace rows of the table
           with the same key.
       table: table to load the run into: iceberg://CATALOG/NAMESPACE.TABLE,
-          iceberg+sqlite://FOLDER/NAMESPACE.TABLE or delta://FOLDER; it is created if it
+          iceberg+sqlite://FOLDER/NAMESPACE.TABLE, delta://FOLDER, duckdb://FILE/TABLE,
+          postgresql://USER@HOST/DATABASE#TABLE or parquet://FILE; it is created if it
           does not exist.
+      columns: columns to load, besides those of the key.
 
     Returns:
-      The snapshot of the table, and the number of replaced rows.
+      The version of the table, and the number of replaced rows.
 
     Raises:
-      UsageError: the run is not finished or has no rows of documents, the catalogue
-          does not exist, or the table cannot hold the run.
+      UsageError: the run is not finished or has no rows of documents, the catalogue or
+          database cannot be opened, or the table cannot hold the run.
       DataError: the run is damaged, its key is not unique, or its types do not fit.
       JobError: another writer changed the table at the same time.
     """

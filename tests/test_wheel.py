@@ -33,6 +33,7 @@ BRINGS = {
     "endpoint": {"endpoint"},
     "gcs": {"gcs"},
     "languages": {"languages"},
+    "postgresql": {"postgresql"},
     "report": {"report"},
     "s3": {"s3"},
     "serving": {"serving", "train"},
@@ -77,6 +78,9 @@ LINES = {
     "report summaries --output OUT/page.html": "",
     "load summaries --table iceberg+sqlite://OUT/warehouse/news.rows": "tables",
     "load summaries --table delta://OUT/table": "tables",
+    "load summaries --table duckdb://OUT/w.duckdb/news.rows": "",
+    "load summaries --table postgresql://127.0.0.1:9/news#rows": "postgresql",
+    "load summaries --table parquet://OUT/rows.parquet": "",
     "verify gs://bucket/run": "gcs",
     "verify s3://bucket/run": "s3",
     "summarize --corpus sample:5 --runner dataflow --output OUT/d": "beam",
@@ -84,6 +88,7 @@ LINES = {
 # How those lines end that reach no store, no server and not Dataflow here.
 REFUSED = {
     "gs://": "cannot be reached",
+    "postgresql://": "cannot be reached",
     "openai://": "answers no request",
     "s3://": "cannot be reached",
     "dataflow": "needs --project",

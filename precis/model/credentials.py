@@ -10,13 +10,14 @@ import re
 from precis.model.errors import UsageError
 
 _HIDDEN = "***"
-# scheme://user:password@host
-_USER = re.compile(r"(?<=://)[^/\s@'\"]*@")
+# scheme://user:password@host; in URIs of PostgreSQL a name alone is no secret.
+_USER = re.compile(r"(?<=://)(?!(?<=postgresql://)[^:/\s@'\"]*@)[^/\s'\"]*@")
 # URL parameters that hold a signature or a token.
 _NAMES = (
     *("X-Goog-Signature", "X-Goog-Credential", "X-Amz-Signature", "X-Amz-Credential"),
     *("X-Amz-Security-Token", "AWSAccessKeyId", "GoogleAccessId", "Signature"),
     *("access_token", "upload_id", "refresh_token", "client_secret", "sig", "token"),
+    *("password", "sslpassword"),
     *("aws_access_key_id", "aws_secret_access_key", "aws_session_token"),
 )
 _PARAMETER = re.compile(rf"(?i)([?&;](?:{'|'.join(_NAMES)})=)[^&\s'\"]+")
@@ -42,9 +43,12 @@ def refuse_credentials(path: str, *, what: str = "") -> None:
     """
     shown = redact(path)
     if "://" in path and shown != path:
+        way_out = "docs/ENGINES.md says how to give them"
+        if path.startswith("postgresql://"):
+            way_out = "give the password as PGPASSWORD or in ~/.pgpass"
         raise UsageError(
             f"{what}{shown}: remove the credentials, as the path is recorded in the "
-            "result; docs/ENGINES.md says how to give them"
+            f"result; {way_out}"
         )
 
 

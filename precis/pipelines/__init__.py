@@ -10,7 +10,7 @@ summarize      corpus -> run
 report         run -> page
 evaluate       run -> ROUGE
 engines        runs the tasks of a job, here or on another engine
-warehouse      run -> table of Iceberg or Delta Lake, or the SQL of a warehouse
+warehouse      run -> table of a lake or a database, or the SQL of a warehouse
 verify         finds damage in a result
 tables         the Parquet tables
 run            jobs, their output folders, options and processes

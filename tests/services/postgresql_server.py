@@ -5,6 +5,7 @@ import pwd
 import shutil
 import subprocess
 from pathlib import Path
+from urllib.parse import urlencode
 
 _USER = "postgres"
 
@@ -47,6 +48,12 @@ class PostgresqlServer:
         """The address for psycopg and psql."""
         user = _USER if self._is_root else pwd.getpwuid(os.geteuid()).pw_name
         return f"host={self.folder} dbname=postgres user={user}"
+
+    @property
+    def uri(self) -> str:
+        """The address as a URI."""
+        place = dict(part.split("=") for part in self.address.split())
+        return f"postgresql:///{place.pop('dbname')}?{urlencode(place)}"
 
     def run_line(self, line: str) -> subprocess.CompletedProcess[str]:
         """Runs a line of a shell with psql, which reaches the server."""

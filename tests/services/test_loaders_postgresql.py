@@ -1,4 +1,6 @@
-"""PostgreSQL loads runs with the statements of `precis loaders`, by psql."""
+"""PostgreSQL loads runs with the statements of `precis loaders`: by psql, and by
+`precis load`.
+"""
 
 import tempfile
 from pathlib import Path
@@ -37,6 +39,7 @@ def connection(server):
         opened.execute("SET TIME ZONE 'UTC'")
         yield opened
         for table in ("summaries", "folders", "odd", "stays", "flat"):
+            # The list of loads stays; it counts no longer.
             opened.execute(f"DROP TABLE IF EXISTS {table} CASCADE")
 
 
@@ -52,6 +55,17 @@ def load(server, capsys, run, folder, *flags):
     return done
 
 
+def load_directly(server, capsys, run, folder, *flags):
+    """Runs `precis load`."""
+    _, table, *others = flags or ("--table", "summaries")
+    address = f"{server.uri}#{table}"
+    assert exit_code("load", str(run), "--table", address, *others) == 0
+    return capsys.readouterr()
+
+
+both_ways = pytest.mark.parametrize("load", [load, load_directly])
+
+
 def rows_in(connection, table="summaries"):
     cursor = connection.execute(f"SELECT * FROM {table}")
     names = [column.name for column in cursor.description]
@@ -64,8 +78,9 @@ def versions(connection):
     return dict(cursor.fetchall())
 
 
+@both_ways
 def test_postgresql_has_every_value_and_the_second_load_changes_nothing(
-    server, connection, tmp_path, capsys
+    server, connection, tmp_path, capsys, load
 ):
     def load_into(run, table="summaries"):
         load(server, capsys, run, tmp_path / "sql", "--table", table)
@@ -73,7 +88,10 @@ def test_postgresql_has_every_value_and_the_second_load_changes_nothing(
     check_loads(tmp_path, load_into, lambda table: rows_in(connection, table))
 
 
-def test_columns_that_a_run_does_not_have_stay(server, connection, tmp_path, capsys):
+@both_ways
+def test_columns_that_a_run_does_not_have_stay(
+    server, connection, tmp_path, capsys, load
+):
     def load_into(run, table):
         load(server, capsys, run, tmp_path / "sql", "--table", table)
 
@@ -87,6 +105,7 @@ def test_columns_that_a_run_does_not_have_stay(server, connection, tmp_path, cap
     # A view in which a struct had other fields, as of another version, is made anew.
     connection.execute("DROP VIEW stays_flat")
     connection.execute("CREATE VIEW stays_flat AS SELECT 1 AS words")
+    connection.execute("DROP TABLE IF EXISTS stays_loads")
     load_into(tmp_path / "b", "stays")
     assert len(rows_in(connection, "stays_flat")) == 3
     fields = [field for field in SCHEMA if not pa.types.is_nested(field.type)]

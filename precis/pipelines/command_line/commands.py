@@ -182,10 +182,10 @@ COMMANDS = {
         ("summaries",),
     ),
     "load": Command(
-        "Load a finished run into an Iceberg or Delta table, as one snapshot.",
+        "Load a finished run into a table of a lake or a database, once.",
         LOAD,
         results.show_load,
-        ("summaries --table iceberg+sqlite://warehouse/news.summaries",),
+        ("summaries --table duckdb://warehouse.duckdb/summaries",),
     ),
     "loaders": Command(
         "Write the SQL that loads a finished run into a warehouse.",

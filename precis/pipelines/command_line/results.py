@@ -321,8 +321,17 @@ def show_load(result: "TableResult", values: Values) -> None:
         change = "no rows; nothing was written"
     elif result.was_noop:
         change = f"already in the table, version {result.version}; nothing was written"
+    _warn_of_nuls("load", result.replaced_nuls)
     print(f"run {result.run_id}: {change}")
     print(f"wrote {values['table']}")
+
+
+def _warn_of_nuls(command: str, replaced: int) -> None:
+    if replaced:
+        say(
+            f"precis {command}: warning: {replaced:,} NUL characters became U+FFFD, "
+            "because PostgreSQL cannot store them"
+        )
 
 
 def show_loaders(result: "LoaderFiles", values: Values) -> None:
@@ -331,11 +340,7 @@ def show_loaders(result: "LoaderFiles", values: Values) -> None:
     """
     from precis.pipelines.warehouse.loaders import client_command
 
-    if result.replaced_nuls:
-        say(
-            f"precis loaders: warning: {result.replaced_nuls:,} NUL characters became "
-            "U+FFFD, because PostgreSQL cannot store them"
-        )
+    _warn_of_nuls("loaders", result.replaced_nuls)
     if output := values.get("output"):
         print(f"wrote {output}")
         if command := client_command(values["for_"], output):

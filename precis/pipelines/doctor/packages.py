@@ -17,7 +17,6 @@ COMMAND_EXTRAS = {
     **dict.fromkeys(("train", "train-selector", "train-keyphrases"), ("train",)),
     **dict.fromkeys(("import", "export"), ("train",)),
     "attention": ("train", "report"),
-    "load": ("tables",),
 }
 # The distributions of packages that have another name.
 _DISTRIBUTIONS = {"sklearn": "scikit-learn"}

@@ -80,12 +80,14 @@ class FinishedRun:
       manifest: the content of manifest.json.
       output_files: its Parquet files with rows of documents.
       group_output_files: its Parquet files with rows of groups, if any.
+      columns: the columns to read; empty for all.
     """
 
     folder: str
     manifest: Mapping[str, Any]
     output_files: Sequence[OutputFile]
     group_output_files: Sequence[OutputFile]
+    columns: Sequence[str] = ()
 
     @property
     def run_id(self) -> str:
@@ -99,13 +101,17 @@ class FinishedRun:
 
     @property
     def files_sha256(self) -> str:
-        """A checksum of all output files; runs with equal files have the same."""
-        return files.sha256_json(sorted(each.sha256 for each in self.output_files))
+        """A checksum of all output files, and of the columns if they are not all; runs
+        with equal files have the same.
+        """
+        sums = sorted(each.sha256 for each in self.output_files)
+        return files.sha256_json([*sums, *sorted({*self.columns})])
 
     @property
     def partition_columns(self) -> list[str]:
-        """The columns that folder names contain."""
-        return list(self.output_files[0].partition) if self.output_files else []
+        """The columns to read that folder names contain."""
+        names = self.output_files[0].partition if self.output_files else ()
+        return [name for name in names if name in self.schema.names]
 
     @functools.cached_property
     def schema(self) -> pa.Schema:
@@ -116,7 +122,9 @@ class FinishedRun:
         with files.open_read(output_file.path) as file:
             rows = pq.ParquetFile(file).schema_arrow.empty_table()
         rows = with_partition(rows, output_file.partition, self._partition_types)
-        return described(rows.schema.remove_metadata())
+        names = self.columns or rows.column_names
+        fields = [field for field in rows.schema if field.name in names]
+        return described(pa.schema(fields))
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """Reads the rows as stored, in the order of the output files.

@@ -15,6 +15,7 @@ from precis.model.errors import DataError, JobError
 from precis.pipelines.tables.finished_run import FinishedRun
 from precis.pipelines.warehouse.options import TableAddress
 from precis.pipelines.warehouse.rows import (
+    Loaded,
     check_keys,
     counted_rows,
     optional_schema,
@@ -22,14 +23,11 @@ from precis.pipelines.warehouse.rows import (
 )
 
 
-def load_delta(
-    run: FinishedRun, address: TableAddress, key: Sequence[str]
-) -> tuple[str, int | None]:
+def load_delta(run: FinishedRun, address: TableAddress, key: Sequence[str]) -> Loaded:
     """Loads a run, unless the table already has it.
 
     Returns:
-      The version of the table and the number of replaced rows; None if the table
-      already has the run.
+      The version of the table, and the number of replaced rows.
 
     Raises:
       DataError: the run is damaged, its key is not unique, its types do not fit, or
@@ -40,7 +38,7 @@ def load_delta(
     application = f"precis/{run.run_id}/{run.files_sha256}"
     table = DeltaTable(folder) if DeltaTable.is_deltatable(folder) else None
     if table and table.transaction_version(application) is not None:
-        return str(table.version()), None
+        return Loaded(str(table.version()), None)
     check_keys(run, key)
     properties = CommitProperties(
         custom_metadata=run_facts(run), app_transactions=[Transaction(application, 1)]
@@ -58,7 +56,7 @@ def load_delta(
                 f"loaded; run the same command again ({error})"
             ) from error
         raise _refusal(folder, str(error)) from error
-    return str(DeltaTable(folder).version()), replaced
+    return Loaded(str(DeltaTable(folder).version()), replaced)
 
 
 def _write(

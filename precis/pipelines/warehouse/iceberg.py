@@ -49,6 +49,7 @@ from precis.pipelines.run.key_tables import open_database
 from precis.pipelines.tables.finished_run import FinishedRun
 from precis.pipelines.warehouse.options import ICEBERG, TableAddress
 from precis.pipelines.warehouse.rows import (
+    Loaded,
     check_keys,
     counted_rows,
     key_rows,
@@ -73,14 +74,11 @@ _NOT_COMMITTED = (
 )
 
 
-def load_iceberg(
-    run: FinishedRun, address: TableAddress, key: Sequence[str]
-) -> tuple[str, int | None]:
+def load_iceberg(run: FinishedRun, address: TableAddress, key: Sequence[str]) -> Loaded:
     """Loads a run, unless the table already has it.
 
     Returns:
-      The id of the snapshot and the number of replaced rows; None if the table already
-      has the run.
+      The id of the snapshot as version, and the number of replaced rows.
 
     Raises:
       UsageError: the catalogue does not exist, or the table cannot hold the run.
@@ -93,7 +91,7 @@ def load_iceberg(
     name = address.identifier
     table = catalog.load_table(name) if catalog.table_exists(name) else None
     if table and (earlier := _earlier_load(table, run)):
-        return earlier, None
+        return Loaded(earlier, None)
     check_keys(run, key)
     try:
         transaction = _begin(catalog, name, table, run, key)
@@ -123,7 +121,7 @@ def load_iceberg(
             f"({type(error).__name__}: {error}); run the same command again, which is "
             "safe even if this commit has arrived"
         ) from error
-    return version, replaced
+    return Loaded(version, replaced)
 
 
 def open_catalog(address: TableAddress) -> Catalog:

@@ -5,7 +5,8 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import jinja2
@@ -16,7 +17,6 @@ from precis.model.errors import UsageError
 from precis.pipelines.corpus.listing import absolute_path
 from precis.pipelines.run.options import read_flags
 from precis.pipelines.run.result_files import check_apart
-from precis.pipelines.tables.finished_run import FinishedRun
 from precis.pipelines.tables.flat_columns import as_json_text
 from precis.pipelines.warehouse.options import (
     CLICKHOUSE,
@@ -84,6 +84,19 @@ def loaders(**flags: Any) -> LoaderFiles:
         location=location,
         copied_rows=os.path.abspath(options.copy_rows),
     )
+    texts = {f"{name}.sql": render(table, dialect, name) for name in _SCRIPTS}
+    replaced = 0
+    if options.copy_rows:
+        with files.write_aside(options.copy_rows) as file:
+            replaced = copy_rows(run.batches(), file.write)
+    if options.output:
+        for name, text in texts.items():
+            files.write_bytes(files.join(options.output, name), text.encode())
+    return LoaderFiles(texts, run.rows, replaced)
+
+
+def render(table: SimpleNamespace, dialect: Dialect, macro: str) -> str:
+    """The statements of a macro in the template of a dialect."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(SQL_FOLDER),
         undefined=jinja2.StrictUndefined,
@@ -93,17 +106,11 @@ def loaders(**flags: Any) -> LoaderFiles:
     environment.filters["literal"] = dialect.literal
     environment.filters["escape_pattern"] = glob.escape
     template = environment.get_template(f"{dialect.name}.sql")
-    macros = template.make_module({"table": table})
-    texts = {f"{name}.sql": str(getattr(macros, name)()) for name in _SCRIPTS}
-    replaced = copy_rows(run, options.copy_rows) if options.copy_rows else 0
-    if options.output:
-        for name, text in texts.items():
-            files.write_bytes(files.join(options.output, name), text.encode())
-    return LoaderFiles(texts, run.rows, replaced)
+    return str(getattr(template.make_module({"table": table}), macro)())
 
 
-def copy_rows(run: FinishedRun, path: str) -> int:
-    r"""Writes the rows of a run in the text format of PostgreSQL's COPY.
+def copy_rows(batches: Iterable[pa.RecordBatch], write: Callable[[bytes], Any]) -> int:
+    r"""Writes rows in the text format of PostgreSQL's COPY.
 
         d00	0	test	Rain fell.\nNobody came.	["too_short"]	\N
 
@@ -118,16 +125,15 @@ def copy_rows(run: FinishedRun, path: str) -> int:
       The number of NUL characters that were replaced.
     """
     replaced = 0
-    with files.write_aside(path) as file:
-        for batch in run.batches():
-            columns = [
-                [_text(value, field.type) for value in values.to_pylist()]
-                for field, values in zip(batch.schema, batch.columns, strict=True)
-            ]
-            rows = zip(*columns, strict=True)
-            lines = "".join("\t".join(row) + "\n" for row in rows)
-            replaced += lines.count("\0")
-            file.write(lines.replace("\0", "\ufffd").encode())
+    for batch in batches:
+        columns = [
+            [_text(value, field.type) for value in values.to_pylist()]
+            for field, values in zip(batch.schema, batch.columns, strict=True)
+        ]
+        rows = zip(*columns, strict=True)
+        lines = "".join("\t".join(row) + "\n" for row in rows)
+        replaced += lines.count("\0")
+        write(lines.replace("\0", "\ufffd").encode())
     return replaced
 
 

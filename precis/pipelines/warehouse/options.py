@@ -6,9 +6,13 @@
     iceberg+sqlite://FOLDER/NAMESPACE.TABLE   a folder with its own catalogue,
                                               FOLDER/catalog.db
     delta://FOLDER                            a Delta table
+    duckdb://FILE/SCHEMA.TABLE                in a DuckDB database
+    postgresql://USER@HOST/DATABASE#SCHEMA.TABLE
+                                              a URI of libpq, and a table after it
+    parquet://FILE                            a file without nested columns
 
 A local FOLDER that begins with a slash is absolute: iceberg+sqlite:///data/news.daily
-is the table news.daily in /data.
+is the table news.daily in /data. A schema may be left out.
 """
 
 import dataclasses
@@ -22,15 +26,23 @@ from precis.pipelines.run.options import finished_run
 ICEBERG = "iceberg"
 ICEBERG_SQLITE = "iceberg+sqlite"
 DELTA = "delta"
+PARQUET = "parquet"
+DUCKDB, POSTGRESQL, CLICKHOUSE = "duckdb", "postgresql", "clickhouse"
+_ADDRESSES = (
+    "iceberg://CATALOG/NAMESPACE.TABLE, iceberg+sqlite://FOLDER/NAMESPACE.TABLE, "
+    "delta://FOLDER, duckdb://FILE/TABLE, postgresql://USER@HOST/DATABASE#TABLE or "
+    "parquet://FILE"
+)
 
 
 class TableAddress(NamedTuple):
     """The address of a table.
 
     Attributes:
-      scheme: the scheme: ICEBERG, ICEBERG_SQLITE or DELTA.
-      place: the name of the catalogue, or the folder.
-      identifier: namespaces and table name, joined by dots; empty for Delta.
+      scheme: the scheme, such as ICEBERG.
+      place: the name of the catalogue, the folder or file, or the URI of the database.
+      identifier: namespaces or schema, and table name, joined by dots; empty for Delta
+          and Parquet.
     """
 
     scheme: str
@@ -45,17 +57,17 @@ def read_address(text: str) -> TableAddress:
       UsageError: the text is not an address.
     """
     scheme, _, rest = text.partition("://")
-    place, _, identifier = rest.rpartition("/")
-    names = identifier.split(".")
-    if scheme == DELTA and rest:
+    if scheme in (DELTA, PARQUET) and rest:
         return TableAddress(scheme, rest, "")
-    is_iceberg = scheme in (ICEBERG, ICEBERG_SQLITE)
-    if not is_iceberg or not place or len(names) < 2 or not all(names):
-        raise UsageError(
-            f"--table {text!r} is not a table; write "
-            "iceberg://CATALOG/NAMESPACE.TABLE, "
-            "iceberg+sqlite://FOLDER/NAMESPACE.TABLE or delta://FOLDER"
-        )
+    is_postgresql = scheme == POSTGRESQL
+    place, _, identifier = rest.rpartition("#" if is_postgresql else "/")
+    names = identifier.split(".")
+    is_database = is_postgresql or scheme == DUCKDB
+    is_known = is_database or scheme in (ICEBERG, ICEBERG_SQLITE)
+    is_possible = len(names) <= 2 if is_database else len(names) >= 2
+    if not (is_known and place and is_possible and all(names)):
+        raise UsageError(f"--table {text!r} is not a table; write {_ADDRESSES}")
+    place = f"{scheme}://{place}" if is_postgresql else place
     return TableAddress(scheme, place, identifier)
 
 
@@ -97,10 +109,16 @@ class LoadOptions(_KeyedRunOptions):
     """Table"""
 
     table: str = required(
-        "table to load the run into: iceberg://CATALOG/NAMESPACE.TABLE, "
-        "iceberg+sqlite://FOLDER/NAMESPACE.TABLE or delta://FOLDER; it is created if "
-        "it does not exist",
+        f"table to load the run into: {_ADDRESSES}; it is created if it does not exist",
         metavar="TABLE",
+        is_common=True,
+    )
+    columns: str = flag(
+        "",
+        "columns to load, besides those of the key",
+        metavar="COLUMN,...",
+        default_text="all",
+        takes_list=True,
         is_common=True,
     )
 
@@ -108,7 +126,6 @@ class LoadOptions(_KeyedRunOptions):
 LOAD = (LoadOptions,)
 
 
-DUCKDB, POSTGRESQL, CLICKHOUSE = "duckdb", "postgresql", "clickhouse"
 WAREHOUSES = ("bigquery", "snowflake", "databricks", DUCKDB, POSTGRESQL, CLICKHOUSE)
 
 

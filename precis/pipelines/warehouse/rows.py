@@ -1,13 +1,30 @@
 """Reads the rows of a run, its keys and metadata, for loads in all formats."""
 
+import dataclasses
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import pyarrow as pa
 
+from precis.model.config import suggestion
 from precis.model.errors import DataError, UsageError
 from precis.model.progress.counters import count
 from precis.pipelines.run.key_tables import numbered, open_database
 from precis.pipelines.tables.finished_run import FinishedRun, open_run
+
+
+class Loaded(NamedTuple):
+    """What a load did.
+
+    Attributes:
+      version: the version of the table that holds the run.
+      replaced: the number of replaced rows; None if the table already had the run.
+      replaced_nuls: how many NUL characters were replaced by U+FFFD.
+    """
+
+    version: str
+    replaced: int | None
+    replaced_nuls: int = 0
 
 
 def run_facts(run: FinishedRun) -> dict[str, str]:
@@ -36,6 +53,27 @@ def open_run_of_documents(folder: str) -> FinishedRun:
             "rows of documents; summarize without --rows, or read its groups/*.parquet"
         )
     return run
+
+
+def with_columns(
+    run: FinishedRun, key: Sequence[str], columns: Sequence[str]
+) -> FinishedRun:
+    """The run with the columns of the key and some others; with all if none is named.
+
+    Raises:
+      UsageError: the run does not have one of the columns.
+    """
+    _check_names(run, "--table_key", key)
+    _check_names(run, "--columns", columns)
+    return dataclasses.replace(run, columns=(*key, *columns) if columns else ())
+
+
+def _check_names(run: FinishedRun, flag: str, names: Sequence[str]) -> None:
+    known = run.schema.names
+    for name in names:
+        if name not in known:
+            way_out = suggestion(name, known) or f"its columns are {', '.join(known)}"
+            raise UsageError(f"{flag}: {run.folder} has no column {name!r}; {way_out}")
 
 
 def counted_rows(run: FinishedRun) -> Iterator[pa.RecordBatch]:
@@ -98,12 +136,7 @@ def check_keys(
       DataError: the run is damaged, two rows have the same key, or a key is null.
     """
     run.check_output_files()
-    for name in key:
-        if name not in run.schema.names:
-            raise UsageError(
-                f"--table_key: {run.folder} has no column {name!r}; its columns are "
-                f"{', '.join(run.schema.names)}"
-            )
+    _check_names(run, "--table_key", key)
     names = sql_names(key)
     with open_database() as connection:
         connection.register("run", key_rows(run, key))

@@ -150,8 +150,9 @@ def define_table(
     dialect: Dialect,
     *,
     key: Sequence[str],
-    location: str,
-    copied_rows: str,
+    location: str = "",
+    copied_rows: str = "",
+    schema: pa.Schema | None = None,
 ) -> SimpleNamespace:
     """Describes the table that holds a run.
 
@@ -162,13 +163,17 @@ def define_table(
       key: the names of the columns that identify rows.
       location: the folder of the run, as the warehouse addresses it.
       copied_rows: the path of the file of rows, for PostgreSQL.
+      schema: the columns, for a table that gets those that it lacks; None for the
+          columns of the run and a table that has them.
 
     Returns:
-      name, staging, external, flat_view: SQL names of the table, of the table that
-          takes rows before the merge, of BigQuery's external table, and of the view of
-          all columns.
+      name, staging, loads, external, flat_view: SQL names of the table, of the table
+          that takes rows before the merge, of the list of loaded runs, of BigQuery's
+          external table, and of the view of all columns.
+      schema, plain_name, loads_name: names without quotes; a schema may be "".
       columns, key, values, structs: all columns, the key's, the others, and columns
           whose fields are columns of the view; names and key_names in SQL.
+      added: the columns that an earlier table may lack.
       groups: the files of the run by folder, each with place, names and values.
       copied_rows: the argument `copied_rows`.
 
@@ -181,20 +186,26 @@ def define_table(
         raise UsageError(
             f"--table {table!r} is not a name; write it like news.summaries"
         )
-    columns = {field.name: _column(field, dialect) for field in run.schema}
+    columns = {field.name: _column(field, dialect) for field in schema or run.schema}
     for column in columns.values():
         column.view = dialect.quoted(*within, f"{name}_{column.field}")
     staging = f"{name}_staging_{run.run_id[:_RUN_DIGITS]}"
     within_staging = [] if dialect.rules["has_temporary_schema"] else within
     keys = [columns[each] for each in key]
+    values = [column for column in columns.values() if column not in keys]
     return SimpleNamespace(
         name=dialect.quoted(*within, name),
         staging=dialect.quoted(*within_staging, staging),
+        schema=".".join(within),
+        plain_name=name,
+        loads=dialect.quoted(*within, f"{name}_loads"),
+        loads_name=f"{name}_loads",
         external=dialect.quoted(*within_staging, f"{staging}_files"),
         flat_view=dialect.quoted(*within, f"{name}_flat"),
         columns=list(columns.values()),
         key=keys,
-        values=[column for column in columns.values() if column not in keys],
+        values=values,
+        added=values if schema else [],
         structs=[each for each in columns.values() if each.fields and not each.is_list],
         names=[column.name for column in columns.values()],
         key_names=[column.name for column in keys],

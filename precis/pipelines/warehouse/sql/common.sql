@@ -36,6 +36,13 @@ CAST({{ group.values[column.field] }} AS {{ column.type }})
 INSERT INTO {{ table.staging }} ({{ table.names | join(", ") }})
 {%- endmacro %}
 
+{# For a table that an earlier run has made. #}
+{% macro add_columns() %}
+{% for column in table.added %}
+ALTER TABLE {{ table.name }} ADD COLUMN IF NOT EXISTS {{ column.name }} {{ column.type }};
+{% endfor %}
+{% endmacro %}
+
 {% macro comments() %}
 {% for column in table.columns if column.comment %}
 COMMENT ON COLUMN {{ table.name }}.{{ column.name }} IS {{ column.comment }};

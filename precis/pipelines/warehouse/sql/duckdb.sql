@@ -1,12 +1,17 @@
-{% from "common.sql" import definition, definitions, selected, insert_staging, comments, merge_rows, views_of with context %}
+{% from "common.sql" import definition, definitions, selected, insert_staging, add_columns, comments, merge_rows, views_of with context %}
 
 {% macro create() %}
 CREATE TABLE IF NOT EXISTS {{ table.name }} {{ definitions(definition) }};
+{{ add_columns() -}}
 {{ comments() }}
 {%- endmacro %}
 
-{% macro load() %}
+{% macro stage() %}
 CREATE OR REPLACE TEMPORARY TABLE {{ table.staging }} {{ definitions(definition) }};
+{% endmacro %}
+
+{% macro load() %}
+{{ stage() -}}
 {% for group in table.groups %}
 {{ insert_staging() }}
 SELECT {{ selected(group) }}

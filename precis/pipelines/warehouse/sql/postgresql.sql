@@ -1,4 +1,4 @@
-{% from "common.sql" import definition, definitions, comments, insert_rows, fields_of, list_views with context %}
+{% from "common.sql" import definition, definitions, add_columns, comments, insert_rows, fields_of, list_views with context %}
 
 {# psql reads a file in the encoding of the session. #}
 {% macro encoding() %}
@@ -14,13 +14,18 @@ CREATE TABLE IF NOT EXISTS {{ table.name }} (
 {% endfor %}
   UNIQUE NULLS NOT DISTINCT ({{ table.key_names | join(", ") }})
 );
+{{ add_columns() -}}
 {{ comments() }}
 {%- endmacro %}
 
-{# A command of psql ends with its line. #}
-{% macro load() %}
+{% macro stage() %}
 {{ encoding() -}}
 CREATE TEMPORARY TABLE {{ table.staging }} {{ definitions(definition) }};
+{% endmacro %}
+
+{# A command of psql ends with its line. #}
+{% macro load() %}
+{{ stage() -}}
 \copy {{ table.staging }} ({{ table.names | join(", ") }}) FROM {{ table.copied_rows | literal }} WITH (ENCODING 'UTF8')
 {% endmacro %}
 
