@@ -18,7 +18,9 @@ from support.loader_runs import (
     read_rows,
     write_rows,
 )
-from support.warehouse_runs import write_run
+from support.warehouse_runs import load_run, write_run
+
+from precis.model.errors import DataError, JobError
 
 pytestmark = pytest.mark.services
 
@@ -158,3 +160,30 @@ def test_texts_are_utf8_wherever_psql_runs(
     (row,) = rows_in(connection)
     assert (row["summary"], row["größe"]) == (rows[0]["summary"], "groß")
     assert not row["summary"].isascii()
+
+
+def test_a_direct_load_says_what_it_replaced_and_what_does_not_fit(
+    server, connection, tmp_path, capsys
+):
+    run = write_run(tmp_path / "a", [make_row(2, summary="a\0b")], schema=SCHEMA)
+    told = load_directly(server, capsys, run, tmp_path)
+    assert "warning: 1 NUL characters became U+FFFD" in told.err
+    assert rows_in(connection)[0]["summary"] == "a\ufffdb"
+    assert "already in the table" in load_directly(server, capsys, run, tmp_path).out
+    wide = pa.schema([field for field in SCHEMA if field.name != "price"])
+    wide = wide.append(pa.field("price", pa.decimal128(9, 4)))
+    other = write_run(tmp_path / "b", [make_row(3, price=None)], schema=wide)
+    address = f"{server.uri}#summaries"
+    with pytest.raises(
+        DataError, match=r"numeric\(9, ?4\) in .*numeric\(9, ?2\) there"
+    ):
+        load_run(other, address)
+    key = {"table_key": "document_id"}
+    with pytest.raises(DataError, match="ON CONFLICT specification; change the table"):
+        load_run(write_rows(tmp_path / "c", [4]), address, **key)
+    connection.execute("SET lock_timeout = 0; BEGIN; LOCK TABLE summaries")
+    with pytest.raises(JobError, match="broke off the load.*lock timeout"):
+        options = "&options=-c%20lock_timeout%3D100"
+        load_run(write_rows(tmp_path / "d", [4]), f"{server.uri}{options}#summaries")
+    connection.execute("COMMIT")
+    assert len(rows_in(connection)) == 1

@@ -10,7 +10,7 @@ the database reads no file of the run.
 
 import contextlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -45,85 +45,72 @@ def load_database(
       DataError: the run is damaged, its key is not unique, or the table does not fit.
       JobError: another writer was at work, or the database failed.
     """
-    dialect = Dialect(address.scheme)
-    table = define_table(
-        run,
-        address.identifier,
-        dialect,
-        key=key,
-        schema=optional_schema(run, key),
-    )
+    dialect, schema = Dialect(address.scheme), optional_schema(run, key)
+    table = define_table(run, address.identifier, dialect, key=key, schema=schema)
     with _connected(address) as connection:
-        if version := _earlier_load(connection, run, table, dialect):
+        there, version = _state(connection.execute, run, table)
+        if not version:
+            check_keys(run, key)
+            connection.execute("BEGIN")
+            if address.scheme != DUCKDB:  # DuckDB locks its file.
+                lock = f"hashtext({dialect.literal(table.name)})"
+                connection.execute(f"SELECT pg_advisory_xact_lock({lock})")
+            # Another load may have ended meanwhile.
+            there, version = _state(connection.execute, run, table)
+        if version:
             return Loaded(version, None)
-        check_keys(run, key)
-        connection.execute("BEGIN")
-        if address.scheme != DUCKDB:  # DuckDB locks its file.
-            lock = f"hashtext({dialect.literal(table.name)})"
-            connection.execute(f"SELECT pg_advisory_xact_lock({lock})")
-        # Another load may have ended meanwhile.
-        if version := _earlier_load(connection, run, table, dialect):
-            return Loaded(version, None)
-        loaded = _load(connection, run, table, dialect)
+        loaded = _load(connection, run, table, dialect, there)
         connection.execute("COMMIT")
         return loaded
 
 
-def _earlier_load(
-    connection: Any, run: FinishedRun, table: SimpleNamespace, dialect: Dialect
-) -> str:
-    """The number of the load of the run into the table; "" if there was none."""
-    if not all(_columns(connection, table, dialect).values()):
-        return ""
-    found = connection.execute(
-        f"SELECT version FROM {table.loads} WHERE run_id = "
-        f"{dialect.literal(run.run_id)} AND files_sha256 = '{run.files_sha256}'"
-    ).fetchone()
-    return str(found[0]) if found else ""
-
-
-def _columns(
-    connection: Any, table: SimpleNamespace, dialect: Dialect
-) -> Mapping[str, set[str]]:
-    """The names of the columns of the table and of its list of loads; none of a table
-    that does not exist.
+def _state(
+    execute: Callable[[str], Any], run: FinishedRun, table: SimpleNamespace
+) -> tuple[set[str], str]:
+    """The columns of the table, none if it does not exist, and the number of the load
+    of the run, "" if there was none.
     """
-    schema = dialect.literal(table.schema) if table.schema else "current_schema()"
-    columns: dict[str, set[str]] = {table.plain_name: set(), table.loads_name: set()}
-    names = ", ".join(map(dialect.literal, columns))
-    for name, column in connection.execute(
-        "SELECT table_name, column_name FROM information_schema.columns "
-        f"WHERE table_schema = {schema} AND table_name IN ({names})"
-    ).fetchall():
-        columns[name].add(column)
-    return columns
+    found = execute(
+        "SELECT table_name, column_name FROM information_schema.columns WHERE "
+        f"table_schema = {table.schema_text} "
+        f"AND table_name IN ({table.text}, {table.loads_text})"
+    ).fetchall()
+    columns = {column for name, column in found if name == table.plain_name}
+    if not columns or len(columns) == len(found):
+        return columns, ""
+    load = execute(
+        f"SELECT version FROM {table.loads} WHERE run_id = {table.run_text} "
+        f"AND files_sha256 = '{run.files_sha256}'"
+    ).fetchone()
+    return columns, str(load[0]) if load else ""
 
 
 def _load(
-    connection: Any, run: FinishedRun, table: SimpleNamespace, dialect: Dialect
+    connection: Any,
+    run: FinishedRun,
+    table: SimpleNamespace,
+    dialect: Dialect,
+    there: set[str],
 ) -> Loaded:
-    """Loads a run in the transaction that has begun."""
-    execute = connection.execute
-    there = _columns(connection, table, dialect)[table.plain_name]
-    if not there:  # Or it was dropped, and the list of its loads was not.
-        if (
-            table.schema
-            and not execute(
-                "SELECT 1 FROM information_schema.schemata "
-                f"WHERE schema_name = {dialect.literal(table.schema)}"
-            ).fetchone()
-        ):
-            execute(f"CREATE SCHEMA {dialect.quoted(table.schema)}")
+    """Loads a run in the transaction that has begun; `there` are the columns that the
+    table has before.
+    """
+    execute, names, nuls = connection.execute, ", ".join(table.names), 0
+    if not there:
+        if not execute(
+            "SELECT 1 FROM information_schema.schemata "
+            f"WHERE schema_name = {table.schema_text}"
+        ).fetchone():
+            execute(f"CREATE SCHEMA {table.schema}")
+        # The list may be older than the table.
         execute(f"DROP TABLE IF EXISTS {table.loads}")
-    for macro in ("create", "stage"):
-        execute(render(table, dialect, macro))
-    _check_types(connection, table, dialect)
-    names = ", ".join(table.names)
+    execute(render(table, dialect, "create"))
+    execute(render(table, dialect, "stage"))
+    _check_types(execute, table, dialect)
     if dialect.name == DUCKDB:
         rows = pa.RecordBatchReader.from_batches(run.schema, counted_rows(run))
         connection.register(_ROWS, rows)
         execute(f"INSERT INTO {table.staging} ({names}) SELECT {names} FROM {_ROWS}")
-        nuls = 0
     else:
         into = f"COPY {table.staging} ({names}) FROM STDIN WITH (ENCODING 'UTF8')"
         with connection.cursor().copy(into) as copy:
@@ -143,20 +130,22 @@ def _load(
     )
     (version,) = execute(
         f"INSERT INTO {table.loads} SELECT coalesce(max(version), 0) + 1, "
-        f"{dialect.literal(run.run_id)}, '{run.files_sha256}', {run.rows}, {replaced}, "
-        f"now() FROM {table.loads} RETURNING version"
+        f"{table.run_text}, '{run.files_sha256}', {run.rows}, {replaced}, now() "
+        f"FROM {table.loads} RETURNING version"
     ).fetchone()
     return Loaded(str(version), replaced, nuls)
 
 
-def _check_types(connection: Any, table: SimpleNamespace, dialect: Dialect) -> None:
+def _check_types(
+    execute: Callable[[str], Any], table: SimpleNamespace, dialect: Dialect
+) -> None:
     """Refuses a table whose columns have other types than the run."""
     there, here = (
         {
             column[0]: getattr(column, "type_display", str(column[1]))
-            for column in connection.execute(f"SELECT * FROM {name}").description
+            for column in execute(f"SELECT * FROM {name} LIMIT 0").description
         }
-        for name in (f"{table.name} LIMIT 0", table.staging)
+        for name in (table.name, table.staging)
     )
     for name, kind in here.items():
         if there.get(name, kind) != kind:
@@ -173,9 +162,8 @@ def _connected(address: TableAddress) -> Iterator[Any]:
     """Opens a database, closes it at the end, and translates its errors. A transaction
     that has not ended is rolled back.
     """
-    is_duckdb = address.scheme == DUCKDB
     try:
-        if is_duckdb:
+        if address.scheme == DUCKDB:
             import duckdb as driver
 
             os.makedirs(os.path.dirname(os.path.abspath(address.place)), exist_ok=True)
@@ -185,29 +173,31 @@ def _connected(address: TableAddress) -> Iterator[Any]:
 
             connection = driver.connect(address.place, autocommit=True)
     except driver.Error as error:
-        reason = str(error).partition("\n")[0]
-        if is_duckdb:
+        if address.scheme == DUCKDB:
             raise JobError(
-                f"{address.place} cannot be opened ({reason}); end the program that "
-                "has it open and run the same command again, or name another file"
+                f"{address.place} cannot be opened ({_first_line(error)}); end the "
+                "program that has it open and run the same command again, or name "
+                "another file"
             ) from error
         raise UsageError(
-            f"--table: PostgreSQL cannot be reached ({reason}); check the address, and "
-            "the variables PGHOST, PGUSER and PGPASSWORD"
+            f"--table: PostgreSQL cannot be reached ({_first_line(error)}); check the "
+            "address, and the variables PGHOST, PGUSER and PGPASSWORD"
         ) from error
-    with connection:
-        try:
+    try:
+        with connection:
             yield connection
-        except driver.OperationalError as error:
-            raise JobError(
-                f"{address.identifier}: the database broke off the load, which left "
-                "nothing half done; if another writer or a lost connection is the "
-                "cause, run the same command again "
-                f"({type(error).__name__}: {str(error).partition(chr(10))[0]})"
-            ) from error
-        except driver.Error as error:
-            raise DataError(
-                f"the run does not fit into {address.identifier}: "
-                f"{str(error).partition(chr(10))[0]}; change the table, or load the "
-                "run into another one"
-            ) from error
+    except driver.OperationalError as error:
+        raise JobError(
+            f"{address.identifier}: the database broke off the load, which left "
+            "nothing half done; if another writer or a lost connection is the cause, "
+            f"run the same command again ({_first_line(error)})"
+        ) from error
+    except driver.Error as error:
+        raise DataError(
+            f"the run does not fit into {address.identifier}: {_first_line(error)}; "
+            "change the table, or load the run into another one"
+        ) from error
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]

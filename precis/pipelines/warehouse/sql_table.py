@@ -170,7 +170,9 @@ def define_table(
       name, staging, loads, external, flat_view: SQL names of the table, of the table
           that takes rows before the merge, of the list of loaded runs, of BigQuery's
           external table, and of the view of all columns.
-      schema, plain_name, loads_name: names without quotes; a schema may be "".
+      schema, plain_name: the SQL name of the schema, and the table's without quotes.
+      text, schema_text, run_text, loads_text: as text literals the names of the table,
+          its schema and the list of loads, and the id of the run.
       columns, key, values, structs: all columns, the key's, the others, and columns
           whose fields are columns of the view; names and key_names in SQL.
       added: the columns that an earlier table may lack.
@@ -196,10 +198,13 @@ def define_table(
     return SimpleNamespace(
         name=dialect.quoted(*within, name),
         staging=dialect.quoted(*within_staging, staging),
-        schema=".".join(within),
+        schema=dialect.quoted(*within),
         plain_name=name,
+        text=dialect.literal(name),
+        schema_text=dialect.literal(within[-1]) if within else "current_schema()",
+        run_text=dialect.literal(run.run_id),
         loads=dialect.quoted(*within, f"{name}_loads"),
-        loads_name=f"{name}_loads",
+        loads_text=dialect.literal(f"{name}_loads"),
         external=dialect.quoted(*within_staging, f"{staging}_files"),
         flat_view=dialect.quoted(*within, f"{name}_flat"),
         columns=list(columns.values()),
