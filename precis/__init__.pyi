@@ -577,6 +577,7 @@ def summarize_frame(
     frame: Any,
     text: str,
     *,
+    columns: str | Sequence[str] = (),
     clean: str = "standard",
     language: str | None = None,
     bundle: str | os.PathLike[str] = "",
@@ -640,6 +641,7 @@ def summarize_frame(
     Args:
       frame: a frame of pandas or polars, or an Arrow table.
       text: the name of the column with the documents.
+      columns: the columns to add, as a list or with commas; all if empty.
       clean, language: the values of these flags of `precis summarize`.
       bundle: writer of abstractive summaries: the --output of `precis train` or `precis
           import`; hf://ORG/NAME, a model of the hub; or openai://HOST:PORT/v1#MODEL, an
@@ -666,9 +668,9 @@ def summarize_frame(
       others: see `precis summarize --help all`.
 
     Returns:
-      A frame of the same kind, with the same rows and columns, the columns of
-      docs/SCHEMA.md that concern summaries, and `summary_failure`: the reason if a row
-      has no summary, else null.
+      A frame of the same kind, with the same rows and columns, the added columns of
+      docs/SCHEMA.md, by default all that concern summaries, and `summary_failure`: the
+      reason if a row has no summary, else null.
 
     Raises:
       UsageError: an invalid flag or bundle, a missing column, or a new column that the

@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from precis.model import files
-from precis.model.config import suggestion
+from precis.model.config import comma_list, suggestion
 from precis.model.errors import DataError, JobError, UsageError
 from precis.model.extractive.config import ORACLE
 from precis.model.isolation import Failure
@@ -138,6 +138,7 @@ def summarize_frame(
     frame: Any,
     text: str,
     *,
+    columns: str | Sequence[str] = (),
     clean: str = "standard",
     language: str | None = None,
     **flags: Any,
@@ -151,13 +152,14 @@ def summarize_frame(
     Args:
       frame: a frame of pandas or polars, or an Arrow table.
       text: the name of the column with the documents.
+      columns: the columns to add, as a list or with commas; all if empty.
       clean, language: the values of these flags of `precis summarize`.
       **flags: the flags of `precis summarize` that concern summaries.
 
     Returns:
-      A frame of the same kind, with the same rows and columns, the columns of
-      docs/SCHEMA.md that concern summaries, and `summary_failure`: the reason if a row
-      has no summary, else null.
+      A frame of the same kind, with the same rows and columns, the added columns of
+      docs/SCHEMA.md, by default all that concern summaries, and `summary_failure`: the
+      reason if a row has no summary, else null.
 
     Raises:
       UsageError: an invalid flag or bundle, a missing column, or a new column that the
@@ -171,6 +173,12 @@ def summarize_frame(
     _refuse(("output",), flags, "summarize_frame")
     table = nw.from_native(frame, eager_only=True)
     names = [name for name in SUMMARY_SCHEMA.names if name not in _NOT_ADDED]
+    chosen = comma_list(columns) if isinstance(columns, str) else columns
+    for name in chosen:
+        if name not in names:
+            way_out = suggestion(name, names) or f"name some of {', '.join(names)}"
+            raise UsageError(f"`columns=`: no column {name!r} is added; {way_out}")
+    names = [*dict.fromkeys(chosen)] or names
     if text not in table.columns:
         way_out = suggestion(text, table.columns) or "name a column of the frame"
         raise UsageError(f"the frame has no column {text!r}; {way_out}")

@@ -85,6 +85,18 @@ def test_what_is_no_text_costs_its_row():
     assert made["summary"].notna().tolist() == [True, False, False, False]
 
 
+@pytest.mark.parametrize(
+    "columns", [["summary", "article_words"], "summary, article_words"]
+)
+def test_some_columns_are_added(columns):
+    # A column of the frame may have a name that is not added.
+    frame = pa.table({"body": ARTICLES[:1], "language": ["of the frame"]})
+    made = precis.summarize_frame(frame, "body", columns=columns)
+    assert made.column_names == [
+        *("body", "language", "summary", "article_words", "summary_failure")
+    ]
+
+
 def test_a_frame_without_rows():
     empty = precis.summarize_frame(pa.table({"body": pa.array([], "string")}), "body")
     assert empty.num_rows == 0 and empty["summary"].type == "string"
@@ -100,6 +112,12 @@ def test_a_frame_without_rows():
             {},
             "already has a column 'language'; rename it",
         ),
+        (
+            pa.table({"body": ["a"]}),
+            {"columns": "sumary"},
+            "`columns=`: no column 'sumary' is added; did you mean summary?",
+        ),
+        (pa.table({"body": ["a"]}), {"columns": ["run_id"]}, "name some of content_s"),
         (pa.table({"body": ["a"]}), {"output": "o"}, "does not take output"),
         (pa.table({"body": ["a"]}), {"bundle": "b"}, "b: not a complete bundle"),
     ],
