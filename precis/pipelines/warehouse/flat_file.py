@@ -28,10 +28,10 @@ def load_file(
       DataError: the run is damaged, or its key is not unique.
     """
     path, schema = address.place, flat_schema(run.schema)
-    facts = {**(schema.metadata or {}), **_as_bytes(rows.run_facts(run))}
+    schema = schema.with_metadata({**(schema.metadata or {}), **rows.run_facts(run)})
     check_apart(path, flag="--table", result=run.folder)
     if files.exists(path):
-        if _metadata(path) == facts:
+        if _metadata(path) == schema.metadata:
             return rows.Loaded("1", None)
         raise UsageError(
             f"--table: {path} exists and holds something else; remove it, or name "
@@ -40,7 +40,6 @@ def load_file(
     rows.check_keys(run, key)
     batches = rows.counted_rows(run)
     groups = iter(lambda: [*itertools.islice(batches, _BATCHES_A_ROW_GROUP)], [])
-    schema = schema.with_metadata(facts)
     tables = (flatten(pa.Table.from_batches(group)).cast(schema) for group in groups)
     write_parquet(path, tables, schema)
     return rows.Loaded("1", 0)
@@ -53,7 +52,3 @@ def _metadata(path: str) -> dict[bytes, bytes] | None:
             return pq.read_schema(file).metadata
     except (pa.ArrowInvalid, IsADirectoryError):
         return None
-
-
-def _as_bytes(facts: dict[str, str]) -> dict[bytes, bytes]:
-    return {name.encode(): value.encode() for name, value in facts.items()}
