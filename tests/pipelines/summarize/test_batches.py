@@ -84,7 +84,9 @@ def test_a_command_that_is_killed_at_each_step_submits_no_request_twice(
         words = command_words("summarize", bundle=bundle, **flags)
         codes = []
         while not codes or (codes[-1] == -9 and len(codes) < 20):
-            process = subprocess.Popen([sys.executable, "-m", "precis", *words])
+            process = subprocess.Popen(
+                [sys.executable, "-m", "precis", *words], start_new_session=True
+            )
             codes.append(process.wait(timeout=120))
     assert codes == [-9] * 11 + [0] and len(killed) == 11
     asked = dict.fromkeys(range(10), 1) | {1: 2, 2: 2}
