@@ -112,16 +112,19 @@ def _checked_types(
         name: kind.value_type if _is_list(kind) else kind
         for name, kind in types.items()
     }
-    texts = {name: "" for name in items if kind_of(items[name]) == "string"}
-    needed = options.required_fields
-    records.check_record_fields(types, needed, options.fields, path, [texts])
     for name in types:
-        if name in options.fields.names and _is_variant(types[name]):
+        is_needed = any(
+            f"{each}.".startswith(f"{name}.") for each in options.fields.names
+        )
+        if is_needed and _is_variant(types[name]):
             raise UsageError(
                 f"{path}: the field {name!r} has the type VARIANT, which is not read; "
                 f"write it as JSON, such as CAST({name} AS JSON) of DuckDB or "
                 f"to_json({name}) of Spark"
             )
+    texts = {name: "" for name in items if kind_of(items[name]) == "string"}
+    needed = options.required_fields
+    records.check_record_fields(types, needed, options.fields, path, [texts])
     return types
 
 

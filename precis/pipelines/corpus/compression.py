@@ -235,6 +235,10 @@ def _contents(file: IO[bytes], codec: str) -> Iterator[bytes]:
     if codec == "lz4":
         import pyarrow as pa
 
+        begin = file.read(4)
+        if begin and begin[1:] not in (b"\x22\x4d\x18", b"\x2a\x4d\x18"):
+            raise BrokenFile("no frame of lz4 (such as blocks of Hadoop or `lz4 -l`)")
+        file.seek(0)
         stream = pa.CompressedInputStream(pa.PythonFile(file, "r"), codec)
         yield from iter(lambda: stream.read(_BLOCK_BYTES), b"")
         return

@@ -65,6 +65,8 @@ _NOT_CLOSED = (
     "other text, the end of the file or the maximum size of a row (--max_record_mb)"
 )
 _BACKSLASH = "; if a backslash escapes quotes in this file, add --escape '\\'"
+# In the row of types that ClickHouse writes after the header.
+_TYPE_OF_TEXT = re.compile(r"(?:\w+\()*(?:Fixed)?String(?:\(\d+\))?\)*")
 
 
 class _Dialect(NamedTuple):
@@ -158,7 +160,13 @@ def _check_fields(
             f"'{dialect.delimiter.join(row)}'; cat {shlex.quote(file.path)}) > NEW.csv`"
         )
     rows = itertools.islice(_rows(file, dialect, options), 1, _FIRST_ROWS)
-    first = (dict(zip(names, cells, strict=False)) for _, cells in rows)
+    first = [dict(zip(names, cells, strict=False)) for _, cells in rows]
+    if first and _TYPE_OF_TEXT.fullmatch(first[0].get(needed[0]) or ""):
+        raise UsageError(
+            f"{file.path} has the types of its columns in its second row, as "
+            "TSVWithNamesAndTypes of ClickHouse writes them; write it with FORMAT "
+            f"TSVWithNames, or `sed 2d {shlex.quote(file.path)} > NEW.tsv`"
+        )
     records.check_record_fields(names, needed, options.fields, file.path, first)
 
 

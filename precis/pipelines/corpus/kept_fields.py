@@ -325,11 +325,13 @@ def kept_columns(
     for task in readable:
         fields = [kept_column(*field) for field in task.fields.kept]
         columns = columns or fields
-        if fields != columns:
-            raise UsageError(
-                f"--keep_fields: a field has one type in {readable[0].paths[0]} and "
-                f"another in {task.paths[0]}; add a type, such as FIELD:string"
-            )
+        for one, other in zip(columns, fields, strict=True):
+            if one != other:
+                raise UsageError(
+                    f"--keep_fields {one.name}: {one.type} in {readable[0].paths[0]} "
+                    f"and {other.type} in {task.paths[0]}; add a type, such as "
+                    f"{one.name}:string"
+                )
     lower_case = {name.casefold() for name in taken}
     for column in columns:
         if column.name.casefold() in lower_case:

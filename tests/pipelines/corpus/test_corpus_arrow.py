@@ -149,6 +149,8 @@ def test_a_variant_is_refused_where_it_is_needed(tmp_path):
     assert read_corpus(f"parquet:{path}")[1][0].article == "Rain fell."
     with pytest.raises(UsageError, match="'v' has the type VARIANT.*CAST.v AS JSON"):
         read_corpus(f"parquet:{path}", keep_fields="v")
+    with pytest.raises(UsageError, match="'v' has the type VARIANT"):
+        read_corpus(f"parquet:{path}", article_field="v.text")
     table = table.set_column(1, "v", pa.array([{"metadata": "a", "value": 1}]))
     pq.write_table(table, path)  # No VARIANT, though named like one.
     (document,) = read_corpus(f"parquet:{path}", keep_fields="v")[1]

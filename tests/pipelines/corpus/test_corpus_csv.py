@@ -146,6 +146,10 @@ def test_stray_quotes_cost_their_rows_however_the_file_is_cut(tmp_path):
             b"id,article,article\n",
             "b.csv has 2 columns named 'article', but only one ",
         ),
+        (
+            b"id\tarticle\nUInt64\tLowCardinality(String)\n1\tRain.\n",
+            "types of its columns in its second row.*; write it with FORMAT TSVWithN",
+        ),
     ],
 )
 def test_the_header_is_checked(tmp_path, content, message):
