@@ -190,8 +190,7 @@ def _converted(value: Any, kind: str) -> Any:
         return None
     # Python also reads `1_000` and digits of other scripts.
     is_plain = is_text and value.isascii() and "_" not in value
-    is_number = isinstance(value, int | float | decimal.Decimal)
-    is_number = is_plain or (is_number and not isinstance(value, bool))
+    is_number = is_plain or _is_number(value)
     kind, _, form = kind.partition("(")
     if is_text and kind in ("date", "timestamp"):
         value = _read_time(value, form.removesuffix(")"))
@@ -234,6 +233,11 @@ def _converted(value: Any, kind: str) -> Any:
             orjson.loads(value)
             return value
     raise TypeError
+
+
+def _is_number(value: object) -> bool:
+    is_number = isinstance(value, int | float | decimal.Decimal)
+    return is_number and not isinstance(value, bool)
 
 
 def _as_inferred(value: Any, kind: str) -> Any:
