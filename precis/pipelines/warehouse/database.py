@@ -162,16 +162,17 @@ def _connected(address: TableAddress) -> Iterator[Any]:
     """Opens a database, closes it at the end, and translates its errors. A transaction
     that has not ended is rolled back.
     """
+    if address.scheme == DUCKDB:
+        import duckdb as driver
+
+        os.makedirs(os.path.dirname(os.path.abspath(address.place)), exist_ok=True)
+        options: Any = {}
+    else:
+        import psycopg as driver
+
+        options: Any = {"autocommit": True}
     try:
-        if address.scheme == DUCKDB:
-            import duckdb as driver
-
-            os.makedirs(os.path.dirname(os.path.abspath(address.place)), exist_ok=True)
-            connection = driver.connect(address.place)
-        else:
-            import psycopg as driver
-
-            connection = driver.connect(address.place, autocommit=True)
+        connection = driver.connect(address.place, **options)
     except driver.Error as error:
         if address.scheme == DUCKDB:
             raise JobError(
