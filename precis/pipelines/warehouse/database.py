@@ -9,6 +9,7 @@ the database reads no file of the run.
 """
 
 import contextlib
+import dataclasses
 import os
 from collections.abc import Callable, Iterator, Sequence
 from types import SimpleNamespace
@@ -45,10 +46,10 @@ def load_database(
       DataError: the run is damaged, its key is not unique, or the table does not fit.
       JobError: another writer was at work, or the database failed.
     """
-    dialect, schema = Dialect(address.scheme), optional_schema(run, key)
-    table = define_table(run, address.identifier, dialect, key=key, schema=schema)
+    dialect = Dialect(address.scheme)
+    table = _define(run, address, dialect, key)
     with _connected(address) as connection:
-        there, version = _state(connection.execute, run, table)
+        there, version = _state(connection.execute, run, table, dialect)
         if not version:
             check_keys(run, key)
             connection.execute("BEGIN")
@@ -56,26 +57,49 @@ def load_database(
                 lock = f"hashtext({dialect.literal(table.name)})"
                 connection.execute(f"SELECT pg_advisory_xact_lock({lock})")
             # Another load may have ended meanwhile.
-            there, version = _state(connection.execute, run, table)
+            there, version = _state(connection.execute, run, table, dialect)
         if version:
             return Loaded(version, None)
         loaded = _load(connection, run, table, dialect, there)
+        names = [*there, *run.schema.names]
+        # The views show every column of the table, so all that are known are needed.
+        whole = dataclasses.replace(run, columns=())
+        known = [name for name in whole.schema.names if name in names]
+        shown = _define(dataclasses.replace(run, columns=known), address, dialect, key)
+        connection.execute(render(shown, dialect, "view"))
         connection.execute("COMMIT")
         return loaded
 
 
+def _define(
+    run: FinishedRun, address: TableAddress, dialect: Dialect, key: Sequence[str]
+) -> SimpleNamespace:
+    schema = optional_schema(run, key)
+    return define_table(run, address.identifier, dialect, key=key, schema=schema)
+
+
+def _same(dialect: Dialect, name: str, text: str) -> str:
+    """The condition that a name is a text; DuckDB ignores the case of all names."""
+    is_case_free = dialect.name == DUCKDB
+    return f"lower({name}) = lower({text})" if is_case_free else f"{name} = {text}"
+
+
 def _state(
-    execute: Callable[[str], Any], run: FinishedRun, table: SimpleNamespace
+    execute: Callable[[str], Any],
+    run: FinishedRun,
+    table: SimpleNamespace,
+    dialect: Dialect,
 ) -> tuple[set[str], str]:
     """The columns of the table, none if it does not exist, and the number of the load
     of the run, "" if there was none.
     """
+    is_loads = _same(dialect, "table_name", table.loads_text)
     found = execute(
-        "SELECT table_name, column_name FROM information_schema.columns WHERE "
-        f"table_schema = {table.schema_text} "
-        f"AND table_name IN ({table.text}, {table.loads_text})"
+        f"SELECT {is_loads}, column_name FROM information_schema.columns WHERE "
+        f"{_same(dialect, 'table_schema', table.schema_text)} "
+        f"AND ({_same(dialect, 'table_name', table.text)} OR {is_loads})"
     ).fetchall()
-    columns = {column for name, column in found if name == table.plain_name}
+    columns = {column for is_of_loads, column in found if not is_of_loads}
     if not columns or len(columns) == len(found):
         return columns, ""
     load = execute(
@@ -92,14 +116,20 @@ def _load(
     dialect: Dialect,
     there: set[str],
 ) -> Loaded:
-    """Loads a run in the transaction that has begun; `there` are the columns that the
-    table has before.
+    """Loads a run in the transaction that has begun.
+
+    Args:
+      connection, run, table, dialect: from where, and to where.
+      there: the columns that the table has before.
+
+    Raises:
+      DataError: the key is not unique in the table, or a type does not fit.
     """
     execute, names, nuls = connection.execute, ", ".join(table.names), 0
     if not there:
         if not execute(
-            "SELECT 1 FROM information_schema.schemata "
-            f"WHERE schema_name = {table.schema_text}"
+            "SELECT 1 FROM information_schema.schemata WHERE "
+            f"{_same(dialect, 'schema_name', table.schema_text)}"
         ).fetchone():
             execute(f"CREATE SCHEMA {table.schema}")
         # The list may be older than the table.
@@ -115,14 +145,17 @@ def _load(
         into = f"COPY {table.staging} ({names}) FROM STDIN WITH (ENCODING 'UTF8')"
         with connection.cursor().copy(into) as copy:
             nuls = copy_rows(counted_rows(run), copy.write)
-    (replaced,) = execute(
-        f"SELECT count(*) FROM {table.staging} JOIN {table.name} "
-        f"USING ({', '.join(table.key_names)})"
+    key = ", ".join(table.key_names)
+    replaced, keys = execute(
+        f"SELECT count(*), count(DISTINCT ({key})) "
+        f"FROM {table.staging} JOIN {table.name} USING ({key})"
     ).fetchone()
+    if replaced > keys:
+        raise DataError(
+            f"{table.name} has several rows with one key ({key}); give the --table_key "
+            "of its earlier loads, or load the run into another table"
+        )
     execute(render(table, dialect, "merge"))
-    # The views of a part of the columns would lack the others.
-    if not run.columns or {*run.schema.names} - there:
-        execute(render(table, dialect, "view"))
     execute(
         f"CREATE TABLE IF NOT EXISTS {table.loads} (version BIGINT PRIMARY KEY, "
         "run_id TEXT, files_sha256 TEXT, row_count BIGINT, replaced BIGINT, "
@@ -162,17 +195,18 @@ def _connected(address: TableAddress) -> Iterator[Any]:
     """Opens a database, closes it at the end, and translates its errors. A transaction
     that has not ended is rolled back.
     """
+    place, options = address.place, {}
     if address.scheme == DUCKDB:
         import duckdb as driver
 
-        os.makedirs(os.path.dirname(os.path.abspath(address.place)), exist_ok=True)
-        options: Any = {}
+        place = os.path.abspath(place)  # DuckDB would read ~ as the home folder.
+        os.makedirs(os.path.dirname(place), exist_ok=True)
     else:
         import psycopg as driver
 
         options: Any = {"autocommit": True}
     try:
-        connection = driver.connect(address.place, **options)
+        connection = driver.connect(place, **options)
     except driver.Error as error:
         if address.scheme == DUCKDB:
             raise JobError(

@@ -9,7 +9,6 @@ import pyarrow.parquet as pq
 from precis.model import files
 from precis.model.errors import UsageError
 from precis.pipelines.run.key_tables import write_parquet
-from precis.pipelines.run.result_files import check_apart
 from precis.pipelines.tables.finished_run import FinishedRun
 from precis.pipelines.tables.flat_columns import flat_schema, flatten
 from precis.pipelines.warehouse import rows
@@ -24,12 +23,11 @@ def load_file(
     """Writes the rows of a run, unless the file already has them.
 
     Raises:
-      UsageError: the file exists and holds something else, or lies in the run.
+      UsageError: the file exists and holds something else.
       DataError: the run is damaged, or its key is not unique.
     """
     path, schema = address.place, flat_schema(run.schema)
     schema = schema.with_metadata({**(schema.metadata or {}), **rows.run_facts(run)})
-    check_apart(path, flag="--table", result=run.folder)
     if files.exists(path):
         if _metadata(path) == schema.metadata:
             return rows.Loaded("1", None)

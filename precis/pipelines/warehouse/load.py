@@ -5,9 +5,11 @@ from typing import Any, NamedTuple
 from precis.model.config import comma_list
 from precis.model.progress.stages import stage
 from precis.pipelines.run.options import read_flags
+from precis.pipelines.run.result_files import check_apart
 from precis.pipelines.warehouse.options import (
     DELTA,
     DUCKDB,
+    ICEBERG,
     LOAD,
     PARQUET,
     POSTGRESQL,
@@ -62,6 +64,8 @@ def load(**flags: Any) -> TableResult:
     """
     (options,) = read_flags(LOAD, flags)
     address = read_address(options.table)
+    if address.scheme not in (ICEBERG, POSTGRESQL):
+        check_apart(address.place, flag="--table", result=options.run)
     # Each format needs the packages of an extra.
     if address.scheme == DELTA:
         from precis.pipelines.warehouse.delta import load_delta as load_rows

@@ -54,7 +54,7 @@ def read_address(text: str) -> TableAddress:
     """Parses an address.
 
     Raises:
-      UsageError: the text is not an address.
+      UsageError: the text is not an address, or not of a place that can be written.
     """
     scheme, _, rest = text.partition("://")
     if scheme in (DELTA, PARQUET) and rest:
@@ -67,6 +67,11 @@ def read_address(text: str) -> TableAddress:
     is_possible = len(names) <= 2 if is_database else len(names) >= 2
     if not (is_known and place and is_possible and all(names)):
         raise UsageError(f"--table {text!r} is not a table; write {_ADDRESSES}")
+    if scheme == DUCKDB and re.match(r"\w*:", place):  # Also `:memory:` and `md:`.
+        raise UsageError(
+            f"--table {text!r}: DuckDB tables are loaded in a file of this machine; "
+            f"name its path, or write a Parquet file: {PARQUET}://FILE"
+        )
     place = f"{scheme}://{place}" if is_postgresql else place
     return TableAddress(scheme, place, identifier)
 

@@ -53,6 +53,10 @@ def test_every_value_is_there_and_the_second_load_changes_nothing(tmp_path, file
     some = write_rows(tmp_path / "some", [1, 2])
     load_run(some, f"duckdb://{file}/summaries", columns="summary")
     assert "abstractive_quality_words" in query(file, "FROM summaries_flat")[0]
+    query(file, "ALTER TABLE summaries DROP COLUMN day")
+    load_run(some, f"duckdb://{file}/summaries", columns="day")
+    names = {*query(file, "FROM summaries_flat")[0]}
+    assert {"abstractive_quality_words", "day"} <= names
 
 
 def test_columns_that_a_run_does_not_have_stay(tmp_path, file):
@@ -84,6 +88,23 @@ def test_runs_are_merged_once_into_a_schema(tmp_path, file):
     query(file, "DROP TABLE news.daily")
     assert load_run(runs[1], address).version == "1"
     assert not load_run(runs[0], address).was_noop
+
+
+def test_case_of_names_makes_no_other_table(tmp_path, file):
+    run = write_run(tmp_path / "a", rows_of("xy"))
+    load_run(run, f"duckdb://{file}/News.Daily")
+    assert load_run(run, f"duckdb://{file}/news.daily").was_noop
+    load_run(run, f"duckdb://{file}/news.other")
+    assert len(query(file, "FROM News.daily_loads")) == 1
+
+
+def test_a_key_with_several_rows_is_refused(tmp_path, file):
+    run = write_run(tmp_path / "a", rows_of("xy"))
+    load_run(run, f"duckdb://{file}/t")
+    query(file, "INSERT INTO t SELECT * REPLACE ('1' AS source_position) FROM t")
+    other, flags = write_run(tmp_path / "b", rows_of("x")), {"table_key": "document_id"}
+    with pytest.raises(DataError, match='"t" has several rows with one key .*give the'):
+        load_run(other, f"duckdb://{file}/t", **flags)
 
 
 def test_a_load_that_dies_or_fails_leaves_nothing(tmp_path, file):
