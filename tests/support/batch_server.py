@@ -145,6 +145,10 @@ class BatchServer:
         counts = {"completed": len(answers), "failed": len(errors)}
         batch["request_counts"] = {"total": len(answers) + len(errors), **counts}
 
+    def size(self, batch_id: str) -> int:
+        """The number of requests of a batch."""
+        return len(self._lines(self.batches[batch_id]))
+
     def _lines(self, batch: dict[str, Any]) -> list[dict[str, Any]]:
         return [*map(json.loads, self.files[batch["input_file_id"]].splitlines())]
 

@@ -226,7 +226,7 @@ class BatchClient:
           The states of the batches that have not ended.
 
         Raises:
-          JobError: the server refuses a file or batch, or does not answer.
+          JobError: the server refuses a file or every batch, or does not answer.
         """
         states = {path: self._submit(path) for path in _request_files(folder)}
         running = {
@@ -237,7 +237,7 @@ class BatchClient:
         if not running:
             return []
         total, pause = sum(each["requests"] for each in running.values()), self._pause
-        done = dict.fromkeys(running, 0)
+        done, failed = dict.fromkeys(running, 0), list[str]()
         with stage("batches", total=total, unit="requests") as progress:
             while True:
                 for path, state in [*running.items()]:
@@ -246,6 +246,10 @@ class BatchClient:
                     done[path] = max(done[path], answered)
                     if state["status"] in _ENDED:
                         del running[path]
+                    if "failure" in state:
+                        failed.append(state["failure"])
+                if len(failed) == len(done):
+                    raise JobError(failed[-1])
                 if not (running and waits):
                     return [*running.values()]
                 time.sleep(pause)
@@ -327,7 +331,7 @@ class BatchClient:
         has ended; returns the number of requests that the server is done with.
 
         Raises:
-          JobError: the batch failed before it began, or the server does not answer.
+          JobError: the server does not answer.
         """
         batch: Any = {"status": "lost"}
         for _ in range(_TRIES):  # A new batch may not be known everywhere at once.
@@ -344,21 +348,25 @@ class BatchClient:
             for kind, answers in _answer_files(path).items():
                 if file_id := batch.get(f"{kind}_file_id"):
                     has_answers |= self._download(file_id, answers)
-            if state["status"] == "failed" and not has_answers:
-                files.remove(_state_path(path))
-                raise JobError(
-                    f"{self._chat.url}: batch {state['id']} failed, so none of its "
-                    f"{state['requests']} requests was answered: "
-                    f"{_first_error(batch)}; correct the cause, or set fewer "
-                    "`batch_requests=` if the batch is too large; then run the same "
-                    "command to submit it again"
-                )
             if state["status"] != "completed":
                 say(
                     f"precis summarize: batch {state['id']} is {state['status']}; "
                     "its requests without an answer are submitted again"
                 )
-            files.write_json(_state_path(path), state)
+            if state["status"] == "failed" and not has_answers:
+                # As if never written: the next round asks its requests again, once
+                # batches beside it no longer use up the limit of the account.
+                files.remove(_state_path(path))
+                files.remove(path)
+                state["failure"] = (
+                    f"{self._chat.url}: batch {state['id']} failed, so none of its "
+                    f"{state['requests']} requests was answered: "
+                    f"{_first_error(batch)}; correct the cause, or set fewer "
+                    "`batch_requests=` if the batch is too large; then run the same "
+                    "command to submit them again"
+                )
+            else:
+                files.write_json(_state_path(path), state)
         counts = batch.get("request_counts") or {}
         return (counts.get("completed") or 0) + (counts.get("failed") or 0)
 

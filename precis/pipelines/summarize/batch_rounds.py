@@ -89,7 +89,8 @@ def _await_answers(
     folder, pending = files.join(output, BATCHES), pending_description(run.job)
     by_hand = options.requests_to or options.answers_from
     # An earlier command has ended with too many failures; each is tried again.
-    given_up = files.read_json(pending)["batches"] if files.exists(pending) else ()
+    earlier = files.read_json(pending) if files.exists(pending) else {}
+    given_up = earlier.get("batches", ())  # There are none after openai://.
     if not (by_hand or files.exists(folder)):
         client.check()
     if options.answers_from:
@@ -113,8 +114,12 @@ def _await_answers(
         place = options.requests_to or folder
         number = client.write_requests(place, options.batch_requests)
         if options.requests_to:
+            way_out = "run the same command with --answers_from in place of"
+            if folder := options.answers_from:
+                way_out = (
+                    f"add the answers to {folder}, and run the same command without"
+                )
             raise Unfinished(
                 f"wrote {count:,} requests in {number} files to {place}; have them "
-                "answered, as by `vllm run-batch`, and run the same command with "
-                "--answers_from in place of --requests_to"
+                f"answered, as by `vllm run-batch`, and {way_out} --requests_to"
             )

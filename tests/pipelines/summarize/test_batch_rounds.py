@@ -97,7 +97,8 @@ def test_a_command_that_is_killed_at_each_step_submits_no_request_twice(
 def test_a_run_goes_on_where_a_server_loses_cancels_or_refuses_a_batch(
     flags, tmp_path, capfd
 ):
-    server = BatchServer({}, statuses=("lost", "cancelled", "failed"))
+    statuses = ("lost", "cancelled", "failed", "failed", "completed")
+    server = BatchServer({}, statuses=statuses)
     with server.serve() as bundle:
         flags |= {"bundle": bundle, "batch_requests": 5}
         with pytest.raises(
@@ -110,9 +111,12 @@ def test_a_run_goes_on_where_a_server_loses_cancels_or_refuses_a_batch(
             ": the file has no end; correct the cause, or set fewer `b",
         ):
             summarize(**flags)
-        summarize(**flags)
+        # The cause is corrected by smaller batches. While one goes on, the others may
+        # fail.
+        summarize(**{**flags, "batch_requests": 2})
     said = capfd.readouterr().err
     assert "is lost; its requests" in said and "is cancelled; its requests" in said
+    assert [server.size(each) for each in server.batches] == [5, 5, 5, 2, 2, 1, 2]
     assert len(rows_of(tmp_path / "run")) == 10
     assert sorted(server.asked.values()) == [1] * 5 + [2] * 5
 
@@ -159,6 +163,8 @@ def test_requests_are_answered_by_hand(flags, tmp_path, capfd):
     made[3] |= {"response": failed, "error": {"message": "bad", "code": 400}}
     write_jsonl(answers / "a.jsonl", [*made[:5], b"{broken", *lines])
     write_jsonl(answers / "b.jsonl", made[5:])
+    with pytest.raises(Unfinished, match="wrote 1 req.* add the answers to .*answers"):
+        summarize(answers_from=answers, requests_to=tmp_path / "more", **flags)
     with pytest.raises(DataError, match="no_answer 1.*to retry 1 of them"):
         summarize(answers_from=answers, **flags)
     said = capfd.readouterr().err
@@ -169,7 +175,7 @@ def test_requests_are_answered_by_hand(flags, tmp_path, capfd):
 
 
 def test_what_cannot_ask_in_batches_is_refused(flags, tmp_path):
-    server = ChatServer({})
+    server = ChatServer({3: [{"text": "..."}]})
     batch = {"bundle": "openai-batch://127.0.0.1:9/v1#tiny/model"}
     for given, message in (
         (batch, "only `precis summarize` of a corpus asks in batches; write openai://"),
@@ -200,6 +206,11 @@ def test_what_cannot_ask_in_batches_is_refused(flags, tmp_path):
             summarize(**flags, **{**batch, **given})
     with pytest.raises(JobError, match="takes no batches: no answer .ConnectError"):
         summarize(**flags, **batch)
-    with server.serve() as bundle:  # The other way goes on with the same run.
+    with (
+        server.serve() as bundle,
+        pytest.raises(DataError, match="search/empty_answer 1"),
+    ):  # The other way goes on with the same run.
         summarize(bundle=bundle, **flags)
-    assert len(rows_of(tmp_path / "run")) == 10
+    with BatchServer({}).serve() as bundle:  # And back.
+        summarize(bundle=bundle, **flags, max_failed_share=0.2)
+    assert len(rows_of(tmp_path / "run")) == 9
