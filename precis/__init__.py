@@ -14,14 +14,15 @@
 `precis.import_checkpoint("bart-large-cnn", output="bundle")` is `precis import`, whose
 name Python keeps for itself. A model of the hub has a name in place of a bundle:
 bundle="hf://facebook/bart-large-cnn". A value that the command line writes with commas
-may be a list. UsageError, DataError and JobError are what the functions raise.
+may be a list. UsageError, DataError and JobError are what the functions raise, and
+Unfinished if requests to a server have been submitted or written, but not answered.
 
 What editors and type checkers see is __init__.pyi, which docs/site/stub.py writes.
 """
 
 from typing import Any
 
-from precis.model.errors import DataError, JobError, UsageError
+from precis.model.errors import DataError, JobError, Unfinished, UsageError
 
 _FUNCTIONS = (
     "attention",
@@ -43,7 +44,14 @@ _FUNCTIONS = (
     "train_summarizer",
     "verify",
 )
-__all__ = ["DataError", "JobError", "UsageError", "__version__", *_FUNCTIONS]  # pyright: ignore[reportUnsupportedDunderAll]  # `__init__.pyi` has them.
+__all__ = [  # pyright: ignore[reportUnsupportedDunderAll]  # `__init__.pyi` has them.
+    "DataError",
+    "JobError",
+    "Unfinished",
+    "UsageError",
+    "__version__",
+    *_FUNCTIONS,
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -14,7 +14,8 @@
 `precis.import_checkpoint("bart-large-cnn", output="bundle")` is `precis import`, whose
 name Python keeps for itself. A model of the hub has a name in place of a bundle:
 bundle="hf://facebook/bart-large-cnn". A value that the command line writes with commas
-may be a list. UsageError, DataError and JobError are what the functions raise.
+may be a list. UsageError, DataError and JobError are what the functions raise, and
+Unfinished if requests to a server have been submitted or written, but not answered.
 
 What editors and type checkers see is __init__.pyi, which docs/site/stub.py writes.
 """
@@ -26,7 +27,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from precis.model.errors import DataError, JobError, UsageError
+from precis.model.errors import DataError, JobError, Unfinished, UsageError
 from precis.model.records.dataset import DatasetInfo
 from precis.model.training.loop import TrainResult
 from precis.pipelines.bundles.attention import AttentionResult
@@ -41,6 +42,7 @@ from precis.pipelines.warehouse.loaders import LoaderFiles
 __all__ = [
     "DataError",
     "JobError",
+    "Unfinished",
     "UsageError",
     "__version__",
     "attention",

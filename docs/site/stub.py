@@ -21,7 +21,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from precis.model.errors import DataError, JobError, UsageError
+from precis.model.errors import DataError, JobError, Unfinished, UsageError
 {imports}
 
 __all__ = {names}

@@ -33,8 +33,8 @@ class JobError(PrecisError):
 
 
 class Unfinished(PrecisError):
-    """The command has done its part, such as to submit requests; the message says how
-    its job goes on. The result does not exist yet.
+    """Requests to a server are submitted or written, and the result does not exist yet.
+    The message says how to continue.
     """
 
     exit_code = 0

@@ -30,7 +30,7 @@ ARTICLE = (
 def test_the_package_offers_every_command_as_a_function():
     names = {name.replace("-", "_") for name in COMMANDS} - {"import"}
     expected = names | {"import_checkpoint", "summarize_text", "summarize_frame"}
-    errors = {"UsageError", "DataError", "JobError"}
+    errors = {"UsageError", "DataError", "JobError", "Unfinished"}
     assert set(precis.__all__) == {*expected, *errors, "__version__"}
     assert dir(precis) == sorted(precis.__all__)
     for name in expected:
