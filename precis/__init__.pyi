@@ -643,7 +643,8 @@ def summarize_frame(
     Args:
       frame: a frame of pandas or polars, or an Arrow table.
       text: the name of the column with the documents.
-      columns: the columns to add, as a list or with commas; all if empty.
+      columns: the columns to add beside `summary_failure`, as a list or with commas;
+        all if empty.
       clean, language: the values of these flags of `precis summarize`.
       bundle: writer of abstractive summaries: the --output of `precis train` or `precis
           import`; hf://ORG/NAME, a model of the hub; or openai://HOST:PORT/v1#MODEL, an

@@ -450,7 +450,7 @@ def _state(path: str) -> dict[str, Any]:
     if not files.exists(place):
         return {}
     way_out = "look for the batch on the server, and correct the file"
-    return files.read_object(place, way_out=way_out)
+    return files.read_object(place, way_out=way_out, fields={"requests": int})
 
 
 def _read_line(line: bytes) -> tuple[str, int, str] | None:

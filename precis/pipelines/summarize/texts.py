@@ -152,7 +152,8 @@ def summarize_frame(
     Args:
       frame: a frame of pandas or polars, or an Arrow table.
       text: the name of the column with the documents.
-      columns: the columns to add, as a list or with commas; all if empty.
+      columns: the columns to add beside `summary_failure`, as a list or with commas;
+        all if empty.
       clean, language: the values of these flags of `precis summarize`.
       **flags: the flags of `precis summarize` that concern summaries.
 
@@ -175,10 +176,10 @@ def summarize_frame(
     names = [name for name in SUMMARY_SCHEMA.names if name not in _NOT_ADDED]
     chosen = comma_list(columns) if isinstance(columns, str) else columns
     for name in chosen:
-        if name not in names:
+        if name not in (*names, FAILURE):
             way_out = suggestion(name, names) or f"name some of {', '.join(names)}"
             raise UsageError(f"`columns=`: no column {name!r} is added; {way_out}")
-    names = [*dict.fromkeys(chosen)] or names
+    names = [name for name in dict.fromkeys(chosen) if name != FAILURE] or names
     if text not in table.columns:
         way_out = suggestion(text, table.columns) or "name a column of the frame"
         raise UsageError(f"the frame has no column {text!r}; {way_out}")

@@ -86,7 +86,8 @@ def test_what_is_no_text_costs_its_row():
 
 
 @pytest.mark.parametrize(
-    "columns", [["summary", "article_words"], "summary, article_words"]
+    "columns",
+    [["summary", "article_words", "summary_failure"], "summary, article_words"],
 )
 def test_some_columns_are_added(columns):
     # A column of the frame may have a name that is not added.
