@@ -46,58 +46,55 @@ def load_database(
       DataError: the run is damaged, its key is not unique, or the table does not fit.
       JobError: another writer was at work, or the database failed.
     """
-    dialect = Dialect(address.scheme)
-    table = _define(run, address, dialect, key)
+    table = _define(run, address, key)
     with _connected(address) as connection:
-        there, version = _state(connection.execute, run, table, dialect)
+        execute = connection.execute
+        there, version = _state(execute, run, table)
         if not version:
             check_keys(run, key)
-            connection.execute("BEGIN")
+            execute("BEGIN")
             if address.scheme != DUCKDB:  # DuckDB locks its file.
-                lock = f"hashtext({dialect.literal(table.name)})"
-                connection.execute(f"SELECT pg_advisory_xact_lock({lock})")
+                lock = f"hashtext({table.dialect.literal(table.name)})"
+                execute(f"SELECT pg_advisory_xact_lock({lock})")
             # Another load may have ended meanwhile.
-            there, version = _state(connection.execute, run, table, dialect)
+            there, version = _state(execute, run, table)
         if version:
             return Loaded(version, None)
-        loaded = _load(connection, run, table, dialect, there)
-        names = [*there, *run.schema.names]
-        # The views show every column of the table, so all that are known are needed.
-        whole = dataclasses.replace(run, columns=())
-        known = [name for name in whole.schema.names if name in names]
-        shown = _define(dataclasses.replace(run, columns=known), address, dialect, key)
-        connection.execute(render(shown, dialect, "view"))
-        connection.execute("COMMIT")
+        loaded = _load(connection, run, table, there)
+        # The views show every column of the table, also those that are not loaded now.
+        whole = dataclasses.replace(run, columns=()).schema.names
+        shown = [name for name in whole if name in {*there, *run.schema.names}]
+        view = _define(dataclasses.replace(run, columns=shown), address, key)
+        execute(render(view, "view"))
+        execute("COMMIT")
         return loaded
 
 
 def _define(
-    run: FinishedRun, address: TableAddress, dialect: Dialect, key: Sequence[str]
+    run: FinishedRun, address: TableAddress, key: Sequence[str]
 ) -> SimpleNamespace:
-    schema = optional_schema(run, key)
+    """Describes the table, with the columns of the run that are read."""
+    dialect, schema = Dialect(address.scheme), optional_schema(run, key)
     return define_table(run, address.identifier, dialect, key=key, schema=schema)
 
 
-def _same(dialect: Dialect, name: str, text: str) -> str:
+def _same(table: SimpleNamespace, name: str, text: str) -> str:
     """The condition that a name is a text; DuckDB ignores the case of all names."""
-    is_case_free = dialect.name == DUCKDB
+    is_case_free = table.dialect.name == DUCKDB
     return f"lower({name}) = lower({text})" if is_case_free else f"{name} = {text}"
 
 
 def _state(
-    execute: Callable[[str], Any],
-    run: FinishedRun,
-    table: SimpleNamespace,
-    dialect: Dialect,
+    execute: Callable[[str], Any], run: FinishedRun, table: SimpleNamespace
 ) -> tuple[set[str], str]:
     """The columns of the table, none if it does not exist, and the number of the load
     of the run, "" if there was none.
     """
-    is_loads = _same(dialect, "table_name", table.loads_text)
+    is_loads = _same(table, "table_name", table.loads_text)
     found = execute(
         f"SELECT {is_loads}, column_name FROM information_schema.columns WHERE "
-        f"{_same(dialect, 'table_schema', table.schema_text)} "
-        f"AND ({_same(dialect, 'table_name', table.text)} OR {is_loads})"
+        f"{_same(table, 'table_schema', table.schema_text)} "
+        f"AND ({_same(table, 'table_name', table.text)} OR {is_loads})"
     ).fetchall()
     columns = {column for is_of_loads, column in found if not is_of_loads}
     if not columns or len(columns) == len(found):
@@ -110,34 +107,24 @@ def _state(
 
 
 def _load(
-    connection: Any,
-    run: FinishedRun,
-    table: SimpleNamespace,
-    dialect: Dialect,
-    there: set[str],
+    connection: Any, run: FinishedRun, table: SimpleNamespace, there: set[str]
 ) -> Loaded:
-    """Loads a run in the transaction that has begun.
-
-    Args:
-      connection, run, table, dialect: from where, and to where.
-      there: the columns that the table has before.
-
-    Raises:
-      DataError: the key is not unique in the table, or a type does not fit.
+    """Loads a run in the transaction that has begun. Before it, the table has the
+    columns `there`.
     """
     execute, names, nuls = connection.execute, ", ".join(table.names), 0
     if not there:
         if not execute(
             "SELECT 1 FROM information_schema.schemata WHERE "
-            f"{_same(dialect, 'schema_name', table.schema_text)}"
+            f"{_same(table, 'schema_name', table.schema_text)}"
         ).fetchone():
             execute(f"CREATE SCHEMA {table.schema}")
         # The list may be older than the table.
         execute(f"DROP TABLE IF EXISTS {table.loads}")
-    execute(render(table, dialect, "create"))
-    execute(render(table, dialect, "stage"))
-    _check_types(execute, table, dialect)
-    if dialect.name == DUCKDB:
+    execute(render(table, "create"))
+    execute(render(table, "stage"))
+    _check_types(execute, table)
+    if table.dialect.name == DUCKDB:
         rows = pa.RecordBatchReader.from_batches(run.schema, counted_rows(run))
         connection.register(_ROWS, rows)
         execute(f"INSERT INTO {table.staging} ({names}) SELECT {names} FROM {_ROWS}")
@@ -155,7 +142,7 @@ def _load(
             f"{table.name} has several rows with one key ({key}); give the --table_key "
             "of its earlier loads, or load the run into another table"
         )
-    execute(render(table, dialect, "merge"))
+    execute(render(table, "merge"))
     execute(
         f"CREATE TABLE IF NOT EXISTS {table.loads} (version BIGINT PRIMARY KEY, "
         "run_id TEXT, files_sha256 TEXT, row_count BIGINT, replaced BIGINT, "
@@ -169,9 +156,7 @@ def _load(
     return Loaded(str(version), replaced, nuls)
 
 
-def _check_types(
-    execute: Callable[[str], Any], table: SimpleNamespace, dialect: Dialect
-) -> None:
+def _check_types(execute: Callable[[str], Any], table: SimpleNamespace) -> None:
     """Refuses a table whose columns have other types than the run."""
     there, here = (
         {
@@ -184,9 +169,9 @@ def _check_types(
         if there.get(name, kind) != kind:
             raise DataError(
                 f"the run does not fit into {table.name}: column {name!r} is {kind} in "
-                f"the run, but {there[name]} there; load it into another table, or run "
-                f"ALTER TABLE {table.name} ALTER COLUMN {dialect.quoted(name)} "
-                f"TYPE {kind}"
+                f"the run, but {there[name]} there; load it into another table, or "
+                f"run DROP VIEW IF EXISTS {table.flat_view}; ALTER TABLE {table.name} "
+                f"ALTER COLUMN {table.dialect.quoted(name)} TYPE {kind}"
             )
 
 

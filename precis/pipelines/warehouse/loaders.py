@@ -84,7 +84,7 @@ def loaders(**flags: Any) -> LoaderFiles:
         location=location,
         copied_rows=os.path.abspath(options.copy_rows),
     )
-    texts = {f"{name}.sql": render(table, dialect, name) for name in _SCRIPTS}
+    texts = {f"{name}.sql": render(table, name) for name in _SCRIPTS}
     replaced = 0
     if options.copy_rows:
         with files.write_aside(options.copy_rows) as file:
@@ -95,17 +95,17 @@ def loaders(**flags: Any) -> LoaderFiles:
     return LoaderFiles(texts, run.rows, replaced)
 
 
-def render(table: SimpleNamespace, dialect: Dialect, macro: str) -> str:
-    """The statements of a macro in the template of a dialect."""
+def render(table: SimpleNamespace, macro: str) -> str:
+    """The statements of a macro in the template of the table's dialect."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(SQL_FOLDER),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["literal"] = dialect.literal
+    environment.filters["literal"] = table.dialect.literal
     environment.filters["escape_pattern"] = glob.escape
-    template = environment.get_template(f"{dialect.name}.sql")
+    template = environment.get_template(f"{table.dialect.name}.sql")
     return str(getattr(template.make_module({"table": table}), macro)())
 
 

@@ -167,6 +167,7 @@ def define_table(
           columns of the run and a table that has them.
 
     Returns:
+      dialect: the argument.
       name, staging, loads, external, flat_view: SQL names of the table, of the table
           that takes rows before the merge, of the list of loaded runs, of BigQuery's
           external table, and of the view of all columns.
@@ -196,6 +197,7 @@ def define_table(
     keys = [columns[each] for each in key]
     values = [column for column in columns.values() if column not in keys]
     return SimpleNamespace(
+        dialect=dialect,
         name=dialect.quoted(*within, name),
         staging=dialect.quoted(*within_staging, staging),
         schema=dialect.quoted(*within),
