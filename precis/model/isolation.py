@@ -24,7 +24,7 @@ OUT_OF_MEMORY = "out_of_memory"
 PROCESS_DIED = "process_died"
 TOO_LONG = "too_long"  # The document is too long for a server.
 PENDING = "pending"  # Its request waits for a batch.
-NO_ANSWER = "no_answer"  # A batch has none to its request.
+NO_ANSWER = "no_answer"  # No batch has an answer to its request.
 ERROR = "error"
 
 # Exceptions that no document causes: wrong bundles or flags, a lost worker, a file that

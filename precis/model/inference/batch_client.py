@@ -39,14 +39,14 @@ from precis.model.isolation import NO_ANSWER, PENDING, Failure
 from precis.model.progress.stages import say, stage
 
 _URL = "/v1/chat/completions"
-# The tries of a request, each in another batch; of creating a batch; and of finding a
-# batch that the server does not know.
+# How often a request is submitted, a batch is created, and an unknown batch is looked
+# for; and how often any other call is tried.
 _TRIES = 3
 _CALLS = 6
 _MOST_BYTES = 200_000_000  # of a file of requests
 _LONGEST_PAUSE_SECONDS = 60.0
 _ENDED = ("completed", "failed", "expired", "cancelled", "lost")
-# What a server answers that cannot list its batches.
+# The failures of servers that cannot list batches.
 _CANNOT_LIST = ("http_404", "http_405", "http_501")
 _REQUESTS = re.compile(r"requests-(\d+)\.jsonl")
 _TABLES = (
@@ -87,11 +87,12 @@ class BatchClient:
         key = files.sha256_json(body)
         if known := self._chat.known(key):
             return known
-        select = "SELECT counts, status, content FROM tries WHERE request = ?"
+        select = (
+            "SELECT counts, status, content FROM tries WHERE request = ? "
+            "ORDER BY source"
+        )
         failure, tries = None, 0
-        for counts, status, content in self._chat.keep(
-            f"{select} ORDER BY source", key
-        ):
+        for counts, status, content in self._chat.keep(select, key):
             failure, tries = _failure(status, content, prompt), tries + counts
             if not failure.is_of_server:
                 return failure
@@ -175,8 +176,8 @@ class BatchClient:
 
         Args:
           path: the file.
-          source: the batch; it is at most one try of a request.
-          counts: whether it is one.
+          source: the file that stands for its batch: a request fails in it once.
+          counts: whether the failures count as tries.
         """
         insert, others = "INSERT OR IGNORE INTO answers VALUES (?, ?)", 0
         with files.open_read(path) as lines:
@@ -229,11 +230,7 @@ class BatchClient:
           JobError: the server refuses a file or every batch, or does not answer.
         """
         states = {path: self._submit(path) for path in _request_files(folder)}
-        running = {
-            path: state
-            for path, state in states.items()
-            if state.get("status") not in _ENDED
-        }
+        running = {k: v for k, v in states.items() if v.get("status") not in _ENDED}
         if not running:
             return []
         total, pause = sum(each["requests"] for each in running.values()), self._pause
@@ -259,12 +256,11 @@ class BatchClient:
         """Uploads a file of requests and creates its batch, as far as that was not
         done; returns the state of the batch.
         """
-        state, batch = _state(path), None
+        state = _state(path)
         if "id" in state:
             return state
-        if "input_file_id" in state:
-            batch = self._find(path, state)
-        else:
+        is_new = "input_file_id" not in state
+        if is_new:
             with files.open_read(path) as file:
                 state["requests"] = sum(1 for _ in file)
             with files.open_read(path) as file:
@@ -275,23 +271,18 @@ class BatchClient:
                 raise self._error(f"it refused {path}", uploaded)
             state["input_file_id"] = uploaded["id"]
             files.write_json(_state_path(path), state)
-        request = {
-            "input_file_id": state["input_file_id"],
-            "endpoint": _URL,
-            "completion_window": "24h",
-        }
-        tries = 0
-        while not batch:
-            # It is not known whether a failed call has created the batch.
-            created = self._call("POST", "batches", tries=1, json=request)
-            tries += 1
-            if not isinstance(created, Failure):
-                batch = created
-            elif tries == _TRIES or not created.is_of_server:
-                raise self._error(f"it creates no batch of {path}", created)
-            else:
+        request = {"endpoint": _URL, "completion_window": "24h"}
+        request["input_file_id"] = state["input_file_id"]
+        batch: Any = None
+        for number in range(_TRIES):
+            if number or not is_new:  # An earlier call may have created the batch.
                 time.sleep(self._pause)
                 batch = self._find(path, state)
+            batch = batch or self._call("POST", "batches", tries=1, json=request)
+            if not (isinstance(batch, Failure) and batch.is_of_server):
+                break
+        if isinstance(batch, Failure):
+            raise self._error(f"it creates no batch of {path}", batch)
         state["id"] = batch["id"]
         files.write_json(_state_path(path), state)
         return state
@@ -333,15 +324,15 @@ class BatchClient:
         Raises:
           JobError: the server does not answer.
         """
-        batch: Any = {"status": "lost"}
+        batch: Any = {}
         for _ in range(_TRIES):  # A new batch may not be known everywhere at once.
-            looked = self._call("GET", f"batches/{state['id']}")
-            if not isinstance(looked, Failure):
-                batch = looked
+            batch = self._call("GET", f"batches/{state['id']}")
+            if not (isinstance(batch, Failure) and batch.reason == "http_404"):
                 break
-            if looked.reason != "http_404":
-                raise self._error(f"the status of batch {state['id']}", looked)
             time.sleep(self._pause)
+            batch = {"status": "lost"}
+        if isinstance(batch, Failure):
+            raise self._error(f"the status of batch {state['id']}", batch)
         state["status"] = str(batch.get("status")).lower()
         has_answers = False
         if state["status"] in _ENDED:
@@ -445,7 +436,7 @@ def _state_path(path: str) -> str:
 
 
 def _state(path: str) -> dict[str, Any]:
-    """What is known of the batch of a file of requests."""
+    """The content of the file with the state of a batch; {} if there is none."""
     place = _state_path(path)
     if not files.exists(place):
         return {}

@@ -23,7 +23,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
-from typing import IO, Any, NamedTuple, TypeVar
+from typing import IO, Any, NamedTuple
 
 import httpx2
 
@@ -31,7 +31,7 @@ from precis.model import files
 from precis.model.errors import JobError, UsageError
 from precis.model.inference.batches import SEARCH
 from precis.model.inference.summarizer import Summary
-from precis.model.isolation import TOO_LONG, Failure
+from precis.model.isolation import TOO_LONG, Failure, ResultT
 from precis.model.quality.flags import REFUSAL
 from precis.model.text.answer import answer_text
 
@@ -58,7 +58,6 @@ _TOO_LONG = re.compile(
 _QUOTED_CHARACTERS = 30
 # The reason of the failure if a filter of the server withholds an answer.
 _HELD_BACK = "content_filter"
-ResultT = TypeVar("ResultT")
 
 
 class Answer(NamedTuple):
@@ -341,8 +340,7 @@ def refusal(
 
     Args:
       status, content: the response.
-      prompt: what the failure may not quote.
-      key: the same.
+      prompt, key: the prompt and the API key, which the failure may not quote.
     """
     if (status := read_status(status, content)) == 200:
         return None

@@ -44,7 +44,7 @@ def load_file(
 
 
 def _metadata(path: str) -> dict[bytes, bytes] | None:
-    """The metadata of a Parquet file; None of anything else."""
+    """The metadata of a Parquet file; None if it is something else."""
     try:
         with files.open_read(path) as file:
             return pq.read_schema(file).metadata
