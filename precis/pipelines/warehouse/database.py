@@ -101,7 +101,8 @@ def _state(
         return columns, ""
     load = execute(
         f"SELECT version FROM {table.loads} WHERE run_id = {table.run_text} "
-        f"AND files_sha256 = '{run.files_sha256}'"
+        f"AND files_sha256 = '{run.files_sha256}' "
+        f"AND EXISTS (SELECT 1 FROM {table.name})"  # Rows may have been deleted.
     ).fetchone()
     return columns, str(load[0]) if load else ""
 

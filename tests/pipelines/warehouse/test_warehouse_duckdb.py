@@ -84,7 +84,9 @@ def test_runs_are_merged_once_into_a_schema(tmp_path, file):
     for table in ("news.daily", "news.daily_flat"):
         rows = query(file, f"SELECT document_id, summary, author FROM {table}")
         assert sorted(tuple(row.values()) for row in rows) == expected
-    # The list of loads counts for a table that is there.
+    # The list of loads counts for a table that is there, with rows.
+    query(file, "DELETE FROM news.daily")
+    assert load_run(runs[0], address).version == "3"
     query(file, "DROP TABLE news.daily")
     assert load_run(runs[1], address).version == "1"
     assert not load_run(runs[0], address).was_noop
