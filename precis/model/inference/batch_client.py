@@ -119,7 +119,8 @@ class BatchClient:
         Returns:
           The number of files.
         """
-        count, number = 0, 1 + max(map(_number, _request_files(folder)), default=-1)
+        there = [int(_REQUESTS.findall(path)[-1]) for path in _request_files(folder)]
+        count, number = 0, 1 + max(there, default=-1)
         lines = self._noted()
         line = next(lines, b"")
         while line:
@@ -417,10 +418,6 @@ def batch_ids(folder: str) -> list[str]:
 def _request_files(folder: str) -> list[str]:
     names = filter(_REQUESTS.fullmatch, files.list_folder(folder))
     return [files.join(folder, name) for name in names]
-
-
-def _number(path: str) -> int:
-    return int(_REQUESTS.findall(path)[-1])
 
 
 def _answer_files(path: str) -> dict[str, str]:

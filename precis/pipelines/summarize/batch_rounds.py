@@ -55,7 +55,8 @@ def answered_in_batches(
 
 
 def check_batches(options: SummarizeOptions, beam_options: PipelineOptions) -> None:
-    """Refuses batches on another engine, and folders that are not as they must be.
+    """Refuses batches on another engine, a folder for requests that already has some,
+    and a folder without answers.
 
     Raises:
       UsageError: the message names the flag.
@@ -82,8 +83,8 @@ def check_batches(options: SummarizeOptions, beam_options: PipelineOptions) -> N
 def _await_answers(
     run: SummaryRun, client: Any, ask: Callable[[SummaryRun], object]
 ) -> None:
-    """Repeats rounds until no request is without an answer, or, with answers of other
-    machines, until these are loaded.
+    """Repeats rounds until every request has an answer. With --answers_from alone, it
+    only loads the answers, and a request without one fails.
     """
     options, output = run.settings.options, run.job.output
     folder, pending = files.join(output, BATCHES), pending_description(run.job)
@@ -96,10 +97,8 @@ def _await_answers(
     if options.answers_from:
         client.load_answers(options.answers_from)
     while True:
-        running = (
-            [] if by_hand else client.settle(folder, waits=not options.submit_only)
-        )
-        if running:
+        waits = not options.submit_only
+        if not by_hand and (running := client.settle(folder, waits=waits)):
             count = sum(each["requests"] for each in running)
             raise Unfinished(
                 f"submitted: {count:,} requests in {len(running)} batch(es) wait for "

@@ -351,8 +351,7 @@ def open_endpoint(settings: SummarySettings) -> "Endpoint":
     options = settings.options
     tasks = files.join(options.output, TASKS_FOLDER)
     is_kept = "://" not in tasks and files.exists(tasks)
-    journal = files.join(tasks, JOURNAL_FILE) if is_kept else ""
-    journal = settings.journal or journal
+    journal = settings.journal or (files.join(tasks, JOURNAL_FILE) if is_kept else "")
     url, model = parse_address(options.bundle)
     parameters = {**settings.parameters, "model": model}
     client: Any = ChatClient(

@@ -171,7 +171,7 @@ def define_table(
       name, staging, loads, external, flat_view: SQL names of the table, of the table
           that takes rows before the merge, of the list of loaded runs, of BigQuery's
           external table, and of the view of all columns.
-      schema, plain_name: the SQL name of the schema, and the table's without quotes.
+      schema: the SQL name of the schema.
       text, schema_text, run_text, loads_text: as text literals the names of the table,
           its schema and the list of loads, and the id of the run.
       columns, key, values, structs: all columns, the key's, the others, and columns
@@ -201,7 +201,6 @@ def define_table(
         name=dialect.quoted(*within, name),
         staging=dialect.quoted(*within_staging, staging),
         schema=dialect.quoted(*within),
-        plain_name=name,
         text=dialect.literal(name),
         schema_text=dialect.literal(within[-1]) if within else "current_schema()",
         run_text=dialect.literal(run.run_id),
