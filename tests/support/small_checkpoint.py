@@ -3,7 +3,9 @@
 Names and shapes of tensors are those that transformers writes.
 """
 
+import io
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -223,5 +225,60 @@ def write_tokenizer(folder: Path) -> str:
     # Some definitions state lengths, which must have no effect.
     tokenizer.enable_truncation(6)
     tokenizer.enable_padding(length=9)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    return str(folder)
+
+
+def write_sentencepiece(folder: Path, kind: str, texts: Iterable[str] = TEXTS) -> str:
+    """Trains SentencePiece and writes tokenizer.json as transformers converts it, of
+    "t5" or "pegasus", with the map of characters of the published ones.
+    """
+    import sentencepiece.sentencepiece_model_pb2
+    from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers
+    from tokenizers.pre_tokenizers import Metaspace, Sequence, WhitespaceSplit
+    from tokenizers.processors import TemplateProcessing
+
+    written = io.BytesIO()
+    trainer: Any = sentencepiece.SentencePieceTrainer
+    trainer.train(
+        sentence_iterator=iter(texts),
+        model_writer=written,
+        vocab_size=VOCABULARY - 20,
+        hard_vocab_limit=False,
+        character_coverage=0.999,
+        normalization_rule_name="nmt_nfkc",
+        user_defined_symbols=["<n>"],
+        **{"pad_id": 0, "eos_id": 1, "unk_id": 2, "bos_id": -1, "minloglevel": 2},
+    )
+    messages: Any = sentencepiece.sentencepiece_model_pb2
+    proto = messages.ModelProto.FromString(written.getvalue())
+    pieces = [(each.piece, each.score) for each in proto.pieces]
+    special = ["<pad>", "</s>", "<unk>"]
+    if kind == "t5":
+        extra = [f"<extra_id_{n}>" for n in (3, 2, 1, 0)]
+        pieces += [(each, 0.0) for each in extra]
+    else:
+        extra = ["<mask_1>", "<mask_2>", *(f"<unk_{n}>" for n in range(2, 9))]
+        pieces[2:2] = [(each, -100.0 * ("unk" in each)) for each in extra]
+    unknown = [piece for piece, _ in pieces].index("<unk>")
+    tokenizer = Tokenizer(models.Unigram(pieces, unk_id=unknown, byte_fallback=False))
+    steps = [normalizers.Precompiled(proto.normalizer_spec.precompiled_charsmap)]
+    tokenizer.pre_tokenizer = Sequence([WhitespaceSplit(), Metaspace()])
+    if kind == "t5":
+        steps += [
+            normalizers.Strip(left=False),
+            normalizers.Replace(Regex(" {2,}"), "▁"),
+        ]
+        tokenizer.pre_tokenizer = Metaspace()
+    tokenizer.normalizer = normalizers.Sequence(steps)
+    tokenizer.decoder = decoders.Metaspace()
+    tokenizer.post_processor = TemplateProcessing(
+        single=["$A", "</s>"], special_tokens=[("</s>", 1)]
+    )
+    tokenizer.add_special_tokens(
+        [AddedToken(each, normalized=False) for each in special]
+        + [AddedToken(each, lstrip=True, rstrip=True) for each in extra]
+    )
+    tokenizer.add_tokens([AddedToken("<n>", normalized=True)])
     tokenizer.save(str(folder / "tokenizer.json"))
     return str(folder)

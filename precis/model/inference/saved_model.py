@@ -14,6 +14,7 @@ A text is the one that `summarizer.distinct_summaries` gives for the beginning o
 article as it was read.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import tensorflow as tf
@@ -21,7 +22,9 @@ import tensorflow as tf
 from precis.model.inference.batches import LENGTH_STEP
 from precis.model.inference.searcher import TensorFlowSearcher
 from precis.model.network.config import SOURCE_PADDING
+from precis.model.tokenization.folder import AnyTokenizer
 from precis.model.tokenization.tensors import TensorTokenizer, normalise
+from precis.model.tokenization.unigram import UnigramTensors
 from precis.model.tokenization.wordpiece import Tokenizer
 
 ARTICLE = "article"
@@ -31,8 +34,8 @@ def save_model(
     folder: str,
     searcher: TensorFlowSearcher,
     *,
-    source_tokenizer: Tokenizer,
-    tokenizer: Tokenizer,
+    source_tokenizer: AnyTokenizer,
+    tokenizer: AnyTokenizer,
     task_prefix: str = "",
 ) -> None:
     """Writes a SavedModel.
@@ -44,15 +47,20 @@ def save_model(
       tokenizer: the tokenizer of summaries.
       task_prefix: the text before each article.
     """
-    reader, writer = TensorTokenizer(source_tokenizer), TensorTokenizer(tokenizer)
+    reader, writer = (
+        TensorTokenizer(each) if isinstance(each, Tokenizer) else UnigramTensors(each)
+        for each in (source_tokenizer, tokenizer)
+    )
     module: Any = tf.Module()
     # What a SavedModel stores must be an attribute.
     module.weights = [weight.value for weight in searcher.network.weights]
+    module.resources = [*reader.resources, *writer.resources]
 
     def summarize(article: Any) -> dict[str, Any]:
         has_text = normalise(article) != ""
-        ids = reader.encode(normalise(task_prefix + article))
-        tokens, scores, exists, *_ = searcher.search_batch(_padded(ids, searcher))
+        ids = reader.encode(task_prefix + article)
+        sources = _padded(ids, searcher, *source_tokenizer.surrounding_ids)
+        tokens, scores, exists, *_ = searcher.search_batch(sources)
         # If a score is not finite, the document has no summary.
         is_sound = tf.reduce_all(scores < float("inf"), axis=1) & has_text
         return _ranked(
@@ -74,9 +82,18 @@ def save_model(
     tf.saved_model.save(module, folder, signatures)
 
 
-def _padded(ids: Any, searcher: TensorFlowSearcher) -> Any:
-    """Ids, ragged [B, S], cut and padded as by `batches.pad_sources`."""
-    ids = ids[:, : searcher.max_source_tokens]
+def _padded(
+    ids: Any, searcher: TensorFlowSearcher, before: Sequence[int], after: Sequence[int]
+) -> Any:
+    """Ids, ragged [B, S], between special tokens, cut and padded as by
+    `batches.pad_sources`.
+    """
+    room = searcher.max_source_tokens - len(after)
+    before, after = (
+        tf.repeat(tf.constant([row], tf.int32), ids.nrows(), 0)
+        for row in (before, after)
+    )
+    ids = tf.concat([tf.concat([before, ids], 1)[:, :room], after], 1)
     longest = tf.cast(tf.reduce_max(ids.row_lengths()), tf.int32)
     length = -(-longest // LENGTH_STEP) * LENGTH_STEP
     length = tf.minimum(length, searcher.max_source_tokens)

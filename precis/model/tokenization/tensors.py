@@ -34,17 +34,19 @@ _CAPITALS_OF_LANGUAGES = "IJÌÍĨĮİ"
 def normalise(texts: Any) -> Any:
     """As `text.normalization.normalise`; bytes that are not UTF-8 become U+FFFD."""
     texts = tf.strings.unicode_transcode(texts, "UTF-8", "UTF-8")
-    texts = _replace(texts, LINE_BREAKS, "\n")
-    texts = _replace(texts, re.sub("\ud800-\udfff", "", INVISIBLE.pattern), "")
+    texts = replace(texts, LINE_BREAKS, "\n")
+    texts = replace(texts, re.sub("\ud800-\udfff", "", INVISIBLE.pattern), "")
     texts = tensorflow_text.normalize_utf8(texts, "NFC")
-    texts = _replace(texts, SPACE, "_")
-    texts = _replace(texts, LINE_BREAK, " ")
-    texts = _replace(texts, WHITE_SPACE, " ")
-    return tf.strings.strip(_replace(texts, " ?\n[ \n]*", "\n"))
+    texts = replace(texts, SPACE, "_")
+    texts = replace(texts, LINE_BREAK, " ")
+    texts = replace(texts, WHITE_SPACE, " ")
+    return tf.strings.strip(replace(texts, " ?\n[ \n]*", "\n"))
 
 
 class TensorTokenizer:
     """Encodes and decodes as a `Tokenizer` does."""
+
+    resources = ()  # objects that a SavedModel must track
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         """Builds the tables of the tokenizer."""
@@ -56,22 +58,23 @@ class TensorTokenizer:
             token_out_type=tf.int32,  # pyright: ignore[reportArgumentType]  # The same class.
             no_pretokenization=True,
         )
-        self._words = f"({_one_of(filter(is_word, map(chr, range(0x110000))))})"
+        self._words = f"({one_of(filter(is_word, map(chr, range(0x110000))))})"
 
     def encode(self, texts: Any) -> Any:
-        """The ids of normalised texts, string [B] -> int32, ragged [B, S]."""
+        """The ids of texts, string [B] -> int32, ragged [B, S]."""
+        texts = normalise(texts)
         if self._tokenizer.lower_case:
             for capital in _CAPITALS_OF_LANGUAGES:
-                texts = _replace(texts, capital, capital.lower())
+                texts = replace(texts, capital, capital.lower())
             texts = tf.strings.lower(texts, encoding="utf-8")
-        texts = _replace(texts, "\n", f" {LINE_BREAK} ")
-        texts = SPACE + _replace(texts, " +", f" {SPACE}")
-        words = tf.strings.split(_replace(texts, self._words, r" \1 "))
+        texts = replace(texts, "\n", f" {LINE_BREAK} ")
+        texts = SPACE + replace(texts, " +", f" {SPACE}")
+        words = tf.strings.split(replace(texts, self._words, r" \1 "))
         if letters := self._tokenizer.non_european:
-            unknown = _one_of(self._tokenizer.characters).replace("[", "([^", 1) + ")"
+            unknown = one_of(self._tokenizer.characters).replace("[", "([^", 1) + ")"
             flat = words.flat_values
-            has_letter = tf.strings.regex_full_match(flat, f".*{_one_of(letters)}.*")
-            flat = tf.where(has_letter, _replace(flat, unknown, r" \1 "), flat)
+            has_letter = tf.strings.regex_full_match(flat, f".*{one_of(letters)}.*")
+            flat = tf.where(has_letter, replace(flat, unknown, r" \1 "), flat)
             words = words.with_flat_values(tf.strings.split(flat)).merge_dims(1, 2)
         return self._pieces.tokenize(words).merge_dims(1, 2)
 
@@ -80,15 +83,16 @@ class TensorTokenizer:
         # The text of unknown tokens does not matter: no search writes them.
         texts = tf.constant([*self._tokenizer.texts_of_pieces.values()])
         joined = tf.strings.reduce_join(tf.gather(texts, ids), axis=-1)
-        texts = _replace(_replace(joined, f"{SPACE}+", " "), "^ ", "")
-        return _replace(texts, f" ?{LINE_BREAK} ?", "\n")
+        texts = replace(replace(joined, f"{SPACE}+", " "), "^ ", "")
+        return replace(texts, f" ?{LINE_BREAK} ?", "\n")
 
 
-def _replace(texts: Any, pattern: str, by: str) -> Any:
+def replace(texts: Any, pattern: str, by: str) -> Any:
+    """Texts with all matches of a pattern of RE2 replaced."""
     return tf.strings.regex_replace(texts, pattern, by)
 
 
-def _one_of(characters: Iterable[str]) -> str:
+def one_of(characters: Iterable[str]) -> str:
     """The pattern of one of some characters, written as ranges."""
     ranges: list[list[int]] = []
     for code in sorted(map(ord, characters)):

@@ -18,7 +18,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any
 
 from precis.model import files
 from precis.model.bundle.card import CARD_FILE, card_text
@@ -44,7 +44,6 @@ from precis.model.search.config import SearchConfig
 from precis.model.search.special import special_tokens
 from precis.model.tokenization.exported import save_for_transformers
 from precis.model.tokenization.imported import ImportedTokenizer
-from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines.bundles.options import (
     EXPORT,
     HUGGINGFACE,
@@ -177,20 +176,24 @@ def _prepare_saved_model(
     options: ExportOptions, contents: Bundle, decoding: SearchConfig
 ) -> tuple[dict[str, Any], _Write]:
     """The same for a SavedModel."""
-    tokenizers = contents.source_tokenizer, contents.tokenizer
-    for tokenizer in tokenizers:
-        if isinstance(tokenizer, ImportedTokenizer):
-            kind = tokenizer.definition["model"]["type"]
-            raise UsageError(
-                f"{options.bundle}: its imported tokenizer, {_KINDS.get(kind, kind)}, "
-                "cannot be part of a SavedModel; use --format huggingface, or `precis "
-                "summarize`"
-            )
     load_tensorflow()
     import tensorflow_text
 
     from precis.model.inference.bulk_summarizer import ModelSearch, load_searcher
     from precis.model.inference.saved_model import save_model
+    from precis.model.tokenization.unigram import unsupported_part
+
+    for tokenizer in (contents.source_tokenizer, contents.tokenizer):
+        if isinstance(tokenizer, ImportedTokenizer):
+            part = "chat template" if contents.chat is not None else ""
+            part = part or unsupported_part(tokenizer.definition)
+            kind = tokenizer.definition["model"]["type"]
+            if part:
+                raise UsageError(
+                    f"{options.bundle}: the {part} of its imported tokenizer, "
+                    f"{_KINDS.get(kind, kind)}, cannot be part of a SavedModel; use "
+                    "--format huggingface, or `precis summarize`"
+                )
 
     def write() -> list[str]:
         search = ModelSearch(options.bundle, contents.model_id, "float32", decoding)
@@ -199,8 +202,8 @@ def _prepare_saved_model(
             save_model(
                 folder,
                 searcher,
-                source_tokenizer=cast(Tokenizer, contents.source_tokenizer),
-                tokenizer=cast(Tokenizer, contents.tokenizer),
+                source_tokenizer=contents.source_tokenizer,
+                tokenizer=contents.tokenizer,
                 task_prefix=options.task_prefix,
             )
             names = [

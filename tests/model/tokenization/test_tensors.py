@@ -1,13 +1,16 @@
-"""The tokenizer as operations of TensorFlow gives what the tokenizer gives."""
+"""Tokenizers as operations of TensorFlow give what the tokenizers give."""
 
 import random
 import unicodedata
 
 import pytest
 import tensorflow as tf
+from support.small_checkpoint import VOCABULARY, write_sentencepiece
 
 from precis.model.text.normalization import normalise
 from precis.model.tokenization import tensors
+from precis.model.tokenization.imported import read_tokenizer
+from precis.model.tokenization.unigram import UnigramTensors
 from precis.model.tokenization.vocabulary import count_words, learn
 from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines.corpus.sample import generator
@@ -54,6 +57,39 @@ def test_ids_and_texts_are_those_of_the_tokenizer(lower_case):
     chance = random.Random(3)
     known = [0, *range(2, tokenizer.vocabulary_size)]
     written = [chance.choices(known, k=12) for _ in range(500)]
+    assert strings(ours.decode(tf.constant(written))) == tokenizer.decode(written)
+
+
+# Entries of a map of characters with marks, in clusters of up to 5 bytes and of more;
+# tokens in a text.
+CLUSTERS = [
+    *("e\u0302\u0301", "\ufb01\u0301", "ｅ\u0301", "\uff76\uff9e", "\u1100\u1161"),
+    *("\u0340", "™", "²\u0323", "\u0600e", "\U0001f468\u200d\U0001f3fb", "\ufe0f"),
+    *("</s>", "<extra_id_1>", "<unk_3>", "<n>", "<unk>", "＜/s＞", "<", "  ", "\r\n"),
+    *("0", "00", "000", "-", "\ufdd0", "\ufdd1</s>", " ", "\n"),
+]
+
+
+@pytest.mark.parametrize("kind", ["t5", "pegasus"])
+def test_imported_ids_and_texts_are_those_of_the_tokenizers_library(kind, tmp_path):
+    chance = random.Random(5)
+    news = [generator.document(n).article for n in range(60)]
+    # Equal scores, as of "0" + "00" and "00" + "0".
+    known = [*news, "000 00 0 ---- -- - a b ▁", "tiếng Việt ế ガラス 東京 가나다"]
+    write_sentencepiece(tmp_path, kind, [each.replace("\n", " ") for each in known])
+    tokenizer = read_tokenizer(str(tmp_path), {"vocab_size": VOCABULARY})
+    raw = [
+        *texts(),
+        *("".join(chance.choices([*NASTY, *CLUSTERS], k=30)) for _ in range(1500)),
+        *(unicodedata.normalize("NFD", each) for each in [*known, *news]),
+        *("0" * n + " " + "-" * n for n in range(60)),
+    ]
+    ours = UnigramTensors(tokenizer)
+    rows = [row.tolist() for row in tokenizer.encode_parts(raw)]
+    assert {tokenizer.unknown_id, 1} < set(sum(rows[-4000:], []))
+    assert ours.encode(tf.constant(raw)).to_list() == rows
+    # There are ids without a token.
+    written = [chance.choices(range(VOCABULARY + 9), k=12) for _ in range(2000)]
     assert strings(ours.decode(tf.constant(written))) == tokenizer.decode(written)
 
 
