@@ -54,7 +54,7 @@ ARTICLES = [
     NEWS[8] * 40,
     "x",
 ]
-SLOW = pytest.param("pegasus", marks=pytest.mark.slow)
+SLOW = [pytest.param(kind, marks=pytest.mark.slow) for kind in ("t5", "pegasus")]
 EMPTY = ["", " \n\t", "\ufeff\u200b"]
 SEARCH = {"beam_width": 3, "n_best": 2}
 
@@ -81,7 +81,7 @@ saved_model_cli.main()
 """
 
 
-@pytest.fixture(scope="module", params=["precis", "t5", SLOW])
+@pytest.fixture(scope="module", params=["precis", *SLOW])
 def bundle(request, tmp_path_factory) -> str:
     """A network whose tokenizer has lower case, and letters of Thai words, or an
     imported one.
