@@ -66,6 +66,7 @@ _NOT_CLOSED = (
 )
 _BACKSLASH = "; if a backslash escapes quotes in this file, add --escape '\\'"
 # In the row of types that ClickHouse writes after the header.
+_TYPE = re.compile(r"[A-Z][A-Za-z0-9]*(?:\(.*\))?")
 _TYPE_OF_TEXT = re.compile(r"(?:\w+\()*(?:Fixed)?String(?:\(\d+\))?\)*")
 
 
@@ -160,13 +161,7 @@ def _check_fields(
             f"'{dialect.delimiter.join(row)}'; cat {shlex.quote(file.path)}) > NEW.csv`"
         )
     rows = itertools.islice(_rows(file, dialect, options), 1, _FIRST_ROWS)
-    first = [dict(zip(names, cells, strict=False)) for _, cells in rows]
-    if first and _TYPE_OF_TEXT.fullmatch(first[0].get(needed[0]) or ""):
-        raise UsageError(
-            f"{file.path} has the types of its columns in its second row, as "
-            "TSVWithNamesAndTypes of ClickHouse writes them; write it with FORMAT "
-            f"TSVWithNames, or `sed 2d {shlex.quote(file.path)} > NEW.tsv`"
-        )
+    first = (dict(zip(names, cells, strict=False)) for _, cells in rows)
     records.check_record_fields(names, needed, options.fields, file.path, first)
 
 
@@ -292,6 +287,13 @@ def _column_names(
             "names of the columns"
         )
     records.check_repeated(names, options.fields, file.path)
+    _, second = next(rows, missing)
+    if all(map(_TYPE.fullmatch, second)) and any(map(_TYPE_OF_TEXT.fullmatch, second)):
+        raise UsageError(
+            f"{file.path} has the types of its columns in its second row, as "
+            "TSVWithNamesAndTypes of ClickHouse writes them; write it with FORMAT "
+            f"TSVWithNames, or `sed 2d {shlex.quote(file.path)} > NEW.tsv`"
+        )
     return tuple(names)
 
 

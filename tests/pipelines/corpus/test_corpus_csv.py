@@ -158,6 +158,16 @@ def test_the_header_is_checked(tmp_path, content, message):
         read_corpus(f"csv:{tmp_path}/b.csv")
 
 
+def test_a_row_of_types_is_no_document_of_a_later_file_either(tmp_path):
+    (tmp_path / "a.tsv").write_text("id\tarticle\nString\tRain fell on Oslo.\n")
+    types = "Nullable(Decimal(9, 2))\tString"
+    (tmp_path / "b.tsv").write_text(f"id\tarticle\n{types}\n1\tSnow fell.\n")
+    document, lost = read_corpus(f"csv:{tmp_path}/*.tsv")[1]
+    assert (document.document_id, document.article) == ("String", "Rain fell on Oslo.")
+    assert place_and_reason(lost) == (f"{tmp_path}/b.tsv", "file", "other_format")
+    assert "has the types of its columns in its second row" in lost.detail
+
+
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
 def test_a_first_line_may_name_the_delimiter_as_excel_has_it(tmp_path, delimiter):
     rows = ["id", "article"], ["1", "a, b; c"], ["2", "d"]
