@@ -323,7 +323,8 @@ def show_load(result: "TableResult", values: Values) -> None:
         change = f"already in the table, version {result.version}; nothing was written"
     _warn_of_nuls("load", result.replaced_nuls)
     print(f"run {result.run_id}: {change}")
-    print(f"wrote {values['table']}")
+    if result.rows and not result.was_noop:
+        print(f"wrote {values['table']}")
 
 
 def _warn_of_nuls(command: str, replaced: int) -> None:
