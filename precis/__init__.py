@@ -44,12 +44,12 @@ _FUNCTIONS = (
     "train_summarizer",
     "verify",
 )
-__all__ = [  # pyright: ignore[reportUnsupportedDunderAll]  # `__init__.pyi` has them.
+__all__ = [
     "DataError",
     "JobError",
     "Unfinished",
     "UsageError",
-    "__version__",
+    "__version__",  # pyright: ignore[reportUnsupportedDunderAll]  # In `__init__.pyi`.
     *_FUNCTIONS,
 ]
 
