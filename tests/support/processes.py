@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import random
 import socket
 from collections.abc import Iterator
 
@@ -9,10 +10,16 @@ import psutil
 
 
 def free_port() -> int:
-    """A port on which nothing listens."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
+    """A port on which nothing listens.
+
+    It lies below those that Linux gives to whoever asks for any, so that no other
+    process gets it by chance before it is used.
+    """
+    while True:
+        port = random.SystemRandom().randrange(20000, 32768)
+        with contextlib.suppress(OSError), socket.socket() as listener:
+            listener.bind(("127.0.0.1", port))
+            return port
 
 
 @contextlib.contextmanager
