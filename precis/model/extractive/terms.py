@@ -40,7 +40,7 @@ if TYPE_CHECKING:  # slow to import, and only long documents need it
 _SMALL_SENTENCES = 128
 _SMALL_CELLS = 1_000_000
 # Documents whose words are read together; more would take memory without saving time.
-READ_TOGETHER = 256
+READ_TOGETHER = 512
 _NO_TERMS = STOP_WORDS | TOKENISED_FRAGMENTS
 _NO_TERM_HASH = bytes(8)
 # The capital of ı is I, not İ.
@@ -280,7 +280,7 @@ def _rank_words(
     ranks = np.unique(hashes, return_inverse=True)[1]
     ranks[hashes == 0] = -1
     offsets = chunks.offsets[: texts + 1]
-    first = chunks._replace(numbers=chunks.numbers[: offsets[-1]], offsets=offsets)
+    first = Chunks(chunks.distinct, chunks.numbers[: offsets[-1]], offsets)
     places, words_before = in_order_of_texts(first, lengths)
     return ranks[places], np.diff(words_before)
 

@@ -27,6 +27,9 @@ from precis.model.quality.numerals import (
 from precis.model.quality.tokens import is_quoted, plain, readable, token_words, tokens
 from precis.model.text.normalization import normalise
 
+_SMALL_NAMES: dict[Value, list[str]] = {}
+for _name, _value in SMALL.items():
+    _SMALL_NAMES.setdefault(_value, []).append(_name)
 _WITHIN_NUMBERS = frozenset([*SCALES, "half", "quarter"])
 
 
@@ -64,7 +67,7 @@ class SourceFacts:
         # A fast check first: most numbers are quoted. It does not apply to words that
         # may be the end of another number, as `million` in `half a million`.
         if words[0] not in _WITHIN_NUMBERS:
-            names = (name for name, value in SMALL.items() if value in values)
+            names = (name for value in values for name in _SMALL_NAMES.get(value, ()))
             for form in itertools.chain([" ".join(words)], map(str, values), names):
                 if is_quoted(form, self.names.lower_text):
                     return True

@@ -22,6 +22,7 @@ from precis.model.quality.numerals import FIRST_OF_SHARES, SCALES, SMALL, TENS
 from precis.model.quality.tokens import is_quoted, plain, tokens
 from precis.model.text.porter import stem
 from precis.model.text.stop_words import STOP_WORDS
+from precis.model.text.words import ChunkCache
 
 _ADVERBS = """
 about according across actually additionally afterward afterwards ago ahead almost alone
@@ -121,22 +122,13 @@ class SourceNames:
         o'brien   also o, brien, obrien
         u.s       also us, u, s
         """
-        is_ascii = self.text.isascii()
-        text = self.lower_text if is_ascii else self.text
-        for mark in (". ", ", ", '"'):  # no token contains them
-            text = text.replace(mark, " ")
+        text = self.lower_text if self.text.isascii() else self.text
         chunks = set(text.split(" "))
         vocabulary = set(filter(str.isalpha, chunks))
-        others = {each[0] for each in tokens(" ".join(chunks - vocabulary))}
-        if not is_ascii:  # after the cut, because some letters become longer
+        others = _FORMS.values_of(list(chunks - vocabulary))
+        if not text.isascii():
             vocabulary = set(map(str.casefold, vocabulary))
-            others = set(map(str.casefold, others))
-        vocabulary |= others
-        for word in others:
-            if ("." in word or "'" in word) and not word[0].isdigit():
-                key = _key(word)
-                vocabulary.update((key, key.replace("'", ""), *re.split("[.']", word)))
-        return vocabulary
+        return vocabulary.union(" ".join(others).split())
 
     def quotes(self, word: str) -> bool:
         """Whether the text has a word unchanged: a fast check before `vocabulary`, true
@@ -271,6 +263,20 @@ def unsupported_names(
     return names
 
 
+def _forms(chunk: str) -> str:
+    """The words of a text without spaces, in all forms of `vocabulary`."""
+    # Only now without case, because some letters become longer.
+    words = {each[0].casefold() for each in tokens(chunk)}
+    for word in list(words):
+        if ("." in word or "'" in word) and not word[0].isdigit():
+            key = _key(word)
+            words.update((key, key.replace("'", ""), *re.split("[.']", word)))
+    return " ".join(words)
+
+
+_FORMS = ChunkCache(functools.partial(map, _forms))
+
+
 def _key(word: str) -> str:
     """The form in which a name is looked up: without points and possessive."""
     return word.replace(".", "").removesuffix("'s")
@@ -301,6 +307,6 @@ def _is_ordinary(
         key == token[0] for line in lines for token in tokens(plain(line))
     ):
         return True
-    return any(
-        other[:2] == key[:2] and stem(other) == stem(key) for other in source.vocabulary
-    )
+    start, root = key[:2], stem(key)
+    alike = [other for other in source.vocabulary if other[:2] == start]
+    return root in map(stem, alike)

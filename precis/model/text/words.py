@@ -10,6 +10,7 @@ chunks of some hundred documents, and Python processes each distinct chunk once.
     join_words    "rain fell"    "mid-may rain fell"
 """
 
+import dataclasses
 import functools
 import importlib
 import itertools
@@ -211,15 +212,18 @@ class ChunkCache(Generic[ValueT]):
         if len(self._known) >= _MAX_CACHED:
             self._known = {}
         known = self._known
-        unknown = [chunk for chunk in chunks if chunk not in known]
-        new = dict(zip(unknown, self._compute(unknown), strict=True))
-        for chunk, value in new.items():
-            if len(chunk) <= _MAX_CACHED_CHARACTERS:
-                known[chunk] = value
-        return [new[chunk] if chunk in new else known[chunk] for chunk in chunks]
+        values: list[Any] = list(map(known.get, chunks))
+        unknown = [place for place, value in enumerate(values) if value is None]
+        computed = self._compute([chunks[place] for place in unknown])
+        for place, value in zip(unknown, computed, strict=True):
+            values[place] = value
+            if len(chunks[place]) <= _MAX_CACHED_CHARACTERS:
+                known[chunks[place]] = value
+        return values
 
 
-class Chunks(NamedTuple):
+@dataclasses.dataclass(frozen=True, eq=False)
+class Chunks:
     """The chunks of T texts, C in all.
 
     Attributes:
@@ -232,7 +236,7 @@ class Chunks(NamedTuple):
     numbers: np.ndarray
     offsets: np.ndarray
 
-    @property
+    @functools.cached_property
     def distinct_words(self) -> list[str]:
         """The words of each distinct chunk, joined by spaces."""
         return _WORDS.values_of(self.distinct)
