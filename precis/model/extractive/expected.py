@@ -16,13 +16,13 @@ raises the value.
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from precis.model.extractive.config import SelectionConfig
-from precis.model.extractive.ngrams import Gram, find_ngrams, find_pairs
+from precis.model.extractive.references import NumberedReference, Reference
 from precis.model.extractive.threads import single_thread
 from precis.model.rouge import tokenize
 from precis.model.text.boilerplate import is_page_sentence
@@ -42,38 +42,24 @@ _MIN_WORDS = 3
 _MIN_CONFIDENCE = 0.7
 
 
-class ExpectedReference(NamedTuple):
-    """A prediction of the reference of a document.
-
-    Attributes:
-      words: the probability that the reference has a word, by word of the document.
-      pairs: the probability that it has a pair of words, by pair.
-      length: the expected number of words of the reference.
-    """
-
-    words: Mapping[Gram, float]
-    pairs: Mapping[Gram, float]
-    length: float
-
-
 class Option(NamedTuple):
     """A sentence, or another wording of it, that a summary may have.
 
     Attributes:
       place: the index of the sentence; a summary has at most one option per place.
-      words: the words as ROUGE tokenizes them.
+      words: the words as ROUGE tokenizes them, or their numbers.
       size: the size that a length limit counts.
       cost: a penalty in F1; the penalty of a summary is the mean over its options.
     """
 
     place: int
-    words: Sequence[str]
+    words: Any
     size: Size = Size(0, 0)
     cost: float = 0.0
 
 
 def expected_rouge2(
-    summary: str, reference: ExpectedReference, language: str | None = ENGLISH
+    summary: str, reference: Reference, language: str | None = ENGLISH
 ) -> float:
     """The expected ROUGE-2 F1 of a summary, from 0 to 1.
 
@@ -84,15 +70,15 @@ def expected_rouge2(
       reference: the predicted reference.
       language: the language of the document.
     """
-    pairs = find_pairs([tokenize(summary, language)])
-    shared = sum(reference.pairs.get(pair, 0.0) for pair in pairs.grams)
-    length = float(pairs.counts.sum()) + max(reference.length - 1.0, 0.0)
+    pairs = list(itertools.pairwise(tokenize(summary, language)))
+    shared = sum(reference.of_pairs(list(dict.fromkeys(pairs))))
+    length = len(pairs) + max(reference.length - 1.0, 0.0)
     return 2.0 * shared / max(length, 1.0)
 
 
 def choose_options(
     options: Sequence[Option],
-    reference: ExpectedReference,
+    reference: Reference,
     *,
     most: int,
     limit: LengthLimit = NO_LENGTH_LIMIT,
@@ -150,28 +136,24 @@ def _changes(
 
 
 def _value_function(
-    options: Sequence[Option], reference: ExpectedReference, length_cost: float
+    options: Sequence[Option], reference: Reference, length_cost: float
 ) -> Callable[[Sequence[Sequence[int]]], np.ndarray]:
     """Returns a function from S sets of options to their values, float64 [S]."""
-    words = [list(option.words) for option in options]
-    pairs = [list(itertools.pairwise(option.words)) for option in options]
-    lengths = [np.array(list(map(len, grams)), np.float64) for grams in (words, pairs)]
+    words = [option.words for option in options]
+    lengths = np.array(list(map(len, words)), np.float64)
+    of_words, of_pairs = reference.members(words)
+    of_reference = max(reference.length - 1.0, 0.0)
     kinds = [
-        (1.0, _importance(words, reference.words), lengths[0], reference.length),
-        (
-            _PAIR_WEIGHT,
-            _importance(pairs, reference.pairs),
-            lengths[1],
-            max(reference.length - 1.0, 0.0),
-        ),
+        (1.0, of_words, lengths, reference.length),
+        (_PAIR_WEIGHT, of_pairs, np.maximum(lengths - 1.0, 0.0), of_reference),
     ]
     costs = np.array([option.cost for option in options], np.float64)
-    length_costs = length_cost * lengths[0] / max(reference.length, 1.0)
+    length_costs = length_cost * lengths / max(reference.length, 1.0)
 
     def values(summaries: Sequence[Sequence[int]]) -> np.ndarray:
         chosen = np.zeros((len(summaries), len(options)))
-        for row, of_summary in enumerate(summaries):
-            chosen[row, of_summary] = 1.0
+        rows = np.repeat(np.arange(len(summaries)), list(map(len, summaries)))
+        chosen[rows, list(itertools.chain.from_iterable(summaries))] = 1.0
         counts = np.maximum(chosen.sum(axis=1), 1.0)
         total = -(chosen @ costs / counts) - chosen @ length_costs
         for weight, (members, importance), of_options, of_reference in kinds:
@@ -183,22 +165,10 @@ def _value_function(
     return values
 
 
-def _importance(
-    options: Sequence[Sequence[Gram]], importance: Mapping[Gram, float]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Returns which of O options have which of G n-grams (1 or 0), float32 [O, G], and
-    the importance of each n-gram, float64 [G].
-    """
-    ngrams = find_ngrams(options)
-    members = np.zeros((len(options), len(ngrams.grams)), np.float32)
-    members[ngrams.sentences, ngrams.members] = 1.0
-    return members, np.array([importance.get(gram, 0.0) for gram in ngrams.grams])
-
-
 def select_expected(
     sentences: Sequence[str],
     scores: np.ndarray,
-    expected: ExpectedReference,
+    expected: NumberedReference,
     *,
     selection: SelectionConfig,
     language: str | None = ENGLISH,
@@ -214,7 +184,7 @@ def select_expected(
       language: the language of the document.
     """
     options = [
-        Option(place, tokenize(sentences[place], language), line_size(sentences[place]))
+        Option(place, expected.sentences[place], line_size(sentences[place]))
         for place in best_sentences(
             sentences,
             scores,

@@ -13,19 +13,32 @@ importance/length_weights                              of the length of the refe
 importance/calibration                                 float64 [2, K]
 """
 
+import dataclasses
+import functools
 import itertools
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from precis.model.extractive.expected import ExpectedReference, expected_rouge2
-from precis.model.extractive.ngrams import Gram, Ngrams, find_ngrams, find_pairs
+from precis.model.extractive.expected import expected_rouge2
+from precis.model.extractive.ngrams import (
+    Gram,
+    Ngrams,
+    NumberedWords,
+    find_ngrams,
+    number_words,
+)
+from precis.model.extractive.references import (
+    NumberedReference,
+    Probabilities,
+    Reference,
+)
 from precis.model.extractive.threads import single_thread
 from precis.model.rouge import tokenizer
 from precis.model.text.language import ENGLISH
-from precis.model.text.stop_words import STOP_WORDS, stop_words
+from precis.model.text.stop_words import stop_words
 
 # Features of words and pairs.
 PLACE_FEATURES = tuple(
@@ -47,7 +60,8 @@ _LAYERS = 3
 _PREFIX = "importance/"  # begins the names of all tensors
 
 
-class Lexicon(NamedTuple):
+@dataclasses.dataclass(frozen=True)
+class Lexicon:
     """Counts of n-grams in training articles and in their references.
 
     Attributes:
@@ -60,6 +74,31 @@ class Lexicon(NamedTuple):
     documents: int
     taken_share: float
     counts: Mapping[Gram, tuple[int, int]]
+
+    @functools.cached_property
+    def _index(self) -> tuple[dict[str, int], np.ndarray, np.ndarray]:
+        """The number of each word, the n-grams as numbers, ascending, and their counts,
+        int64 [L] and [L, 2].
+        """
+        grams = [(each,) if isinstance(each, str) else each for each in self.counts]
+        words = dict(zip(dict.fromkeys(itertools.chain(*grams)), itertools.count()))
+        members = np.array([[words[word] for word in gram] for gram in grams], np.int64)
+        keys = _keys(members, len(words))
+        order = np.argsort(keys)
+        counts = np.array([*self.counts.values()], np.int64).reshape(-1, 2)
+        return words, keys[order], counts[order]
+
+    def counts_of(self, ngrams: Ngrams, vocabulary: Iterable[str]) -> np.ndarray:
+        """The counts of each n-gram, float64 [G, 2]; 0 for one that is not there."""
+        if not self.counts:
+            return np.zeros((len(ngrams.kind_of), 2))
+        words, keys, counts = self._index
+        known = np.array([words.get(word, -1) for word in vocabulary], np.int64)
+        members = known[ngrams.kinds]
+        wanted = np.where((members < 0).any(axis=1), -1, _keys(members, len(words)))
+        places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        is_known = keys[places] == wanted
+        return (counts[places] * is_known[:, None])[ngrams.kind_of].astype(np.float64)
 
 
 class ImportanceNetwork(NamedTuple):
@@ -123,14 +162,25 @@ class ImportanceNetwork(NamedTuple):
             named[f"{prefix}bias_{layer}"] = self.biases[layer]
         return named
 
-    def importance(self, ngrams: Ngrams, features: np.ndarray) -> dict[Gram, float]:
-        """The probability of each n-gram; `features` is float32 [G, F]."""
-        states = (features - self.mean) * self.scale
-        for kernel, bias in zip(self.kernels[:-1], self.biases[:-1], strict=True):
-            states = np.maximum(states @ kernel + bias, 0.0)
-        logits = (states @ self.kernels[-1] + self.biases[-1])[:, 0].astype(np.float64)
-        probabilities = 1.0 / (1.0 + np.exp(-logits))
-        return dict(zip(ngrams.grams, probabilities.tolist(), strict=True))
+    def importance(self, ngrams: Ngrams, features: np.ndarray) -> np.ndarray:
+        """The probability of each n-gram, float64 [G], in the order of `ngrams`.
+
+        Args:
+          ngrams: the n-grams of documents.
+          features: float32 [G, F], in the order of first occurrences.
+        """
+        inputs = (features - self.mean) * self.scale
+        logits = np.empty(len(inputs), np.float32)
+        borders = np.flatnonzero(np.diff(ngrams.documents, prepend=-1, append=-1))
+        # Document by document: a sum may depend on the number of rows in the last bit.
+        for start, end in itertools.pairwise(borders.tolist()):
+            states = inputs[start:end]
+            for kernel, bias in zip(self.kernels[:-1], self.biases[:-1], strict=True):
+                states = np.maximum(states @ kernel + bias, 0.0)
+            logits[start:end] = (states @ self.kernels[-1] + self.biases[-1])[:, 0]
+        importance = np.empty(len(inputs))
+        importance[ngrams.by_first] = 1.0 / (1.0 + np.exp(-logits.astype(np.float64)))
+        return importance
 
 
 class ImportanceModel(NamedTuple):
@@ -184,97 +234,137 @@ class ImportanceModel(NamedTuple):
     def expect_rouge2(
         self,
         summary: str,
-        reference: ExpectedReference,
+        reference: Reference,
         language: str | None = ENGLISH,
     ) -> float:
         """The calibrated `expected_rouge2` of a summary."""
         value = expected_rouge2(summary, reference, language)
         return float(np.interp(value, *self.calibration))
 
-    def expect_reference(
+    def expect_references(
         self,
-        sentences: Sequence[str],
-        scores: np.ndarray,
-        language: str | None = ENGLISH,
-    ) -> ExpectedReference | None:
-        """Predicts the reference of a document.
+        documents: Sequence[Sequence[str]],
+        scores: Sequence[np.ndarray],
+        languages: Sequence[str | None],
+    ) -> list[NumberedReference | None]:
+        """Predicts the references of documents; many at once take less time.
 
         Args:
-          sentences: the sentences of the document.
-          scores: float64 [N], the scores of the selector, from 0 to 1.
-          language: the language of the document.
+          documents: the sentences of each document.
+          scores: float64 [N] for each document, the scores of the selector, 0 to 1.
+          languages: the language of each document.
 
         Returns:
-          The prediction, or None if most sentences have no words for ROUGE, as foreign
-          alphabets in English.
+          The predictions; None if most sentences of a document have no words for ROUGE,
+          as foreign alphabets in English.
         """
-        tokens = list(map(tokenizer(language, "\n".join(sentences)), sentences))
-        if 2 * sum(map(bool, tokens)) < max(len(tokens), 1):
-            return None
-        words, pairs = find_ngrams(tokens), find_pairs(tokens)
-        count = int(words.counts.sum())
+        tokens = [
+            list(map(tokenizer(language, "\n".join(sentences)), sentences))
+            for sentences, language in zip(documents, languages, strict=True)
+        ]
+        found: list[NumberedReference | None] = [None] * len(tokens)
+        known = [
+            n
+            for n, sentences in enumerate(tokens)
+            if 2 * sum(map(bool, sentences)) >= max(len(sentences), 1)
+        ]
+        tokens = [tokens[n] for n in known]
+        given = number_words(tokens), [scores[n] for n in known]
+        stops = [stop_words(languages[n]) for n in known]
+        words, pairs = (find_ngrams(given[0], size) for size in (1, 2))
         with single_thread():
-            stops = stop_words(language)
-            features = ngram_features(
-                words, scores, count, self.words.lexicon, stops=stops
-            )
+            features = ngram_features(words, *given, self.words.lexicon, stops)
             of_words = self.words.importance(words, features)
             features = ngram_features(
-                *(pairs, scores, count, self.pairs.lexicon),
-                of_words=of_words,
-                stops=stops,
+                pairs, *given, self.pairs.lexicon, stops, of_words=(words, of_words)
             )
             of_pairs = self.pairs.importance(pairs, features)
-            length = float(np.exp(length_features(tokens) @ self.length_weights))
-        return ExpectedReference(of_words, of_pairs, length)
+            lengths = [
+                float(np.exp(length_features(sentences) @ self.length_weights))
+                for sentences in tokens
+            ]
+        vocabulary = given[0].vocabulary
+        size, count = len(vocabulary), len(known)
+        expected = map(
+            NumberedReference,
+            itertools.repeat(vocabulary),
+            given[0].by_sentence(),
+            _probabilities(words, of_words, count, size),
+            _probabilities(pairs, of_pairs, count, size),
+            lengths,
+        )
+        for n, reference in zip(known, expected, strict=True):
+            found[n] = reference
+        return found
+
+
+def _keys(members: np.ndarray, base: int) -> np.ndarray:
+    """A number for each n-gram, int64 [G]; `members` are the numbers of its words."""
+    keys = members[:, 0]
+    return keys if members.shape[1] == 1 else keys * base + members[:, 1]
+
+
+def _probabilities(
+    ngrams: Ngrams, importance: np.ndarray, documents: int, base: int
+) -> list[Probabilities]:
+    """The importance of the n-grams of each document; `base` is the number of words."""
+    keys = _keys(ngrams.kinds, base)[ngrams.kind_of]
+    borders = np.searchsorted(ngrams.documents, np.arange(documents + 1)).tolist()
+    return [
+        Probabilities(keys[start:end], importance[start:end])
+        for start, end in itertools.pairwise(borders)
+    ]
 
 
 def ngram_features(
     ngrams: Ngrams,
-    scores: np.ndarray,
-    words: int,
+    words: NumberedWords,
+    scores: Sequence[np.ndarray],
     lexicon: Lexicon,
+    stops: Sequence[frozenset[str]],
     *,
-    of_words: Mapping[Gram, float] | None = None,
-    stops: Collection[str] = STOP_WORDS,
+    of_words: tuple[Ngrams, np.ndarray] | None = None,
     taken: Sequence[bool] | None = None,
 ) -> np.ndarray:
     """The features of words, float32 [G, WORD_FEATURES], or of pairs, float32
-    [G, PAIR_FEATURES].
+    [G, PAIR_FEATURES], in the order of first occurrences.
 
     Args:
-      ngrams: the words or the pairs of a document.
-      scores: float64 [N], the selector's scores of the sentences, from 0 to 1.
-      words: the number of words of the document.
+      ngrams: the words or the pairs of documents.
+      words: the words of the documents.
+      scores: float64 [N] for each document, the scores of its sentences, from 0 to 1.
       lexicon: the counts of words or of pairs.
-      of_words: for pairs, the importance of the words; None for words.
-      stops: the stop words of the language.
-      taken: as for `lexicon_features`.
+      stops: the stop words of the language of each document.
+      of_words: for pairs, the words of the documents and their importance.
+      taken: as for `lexicon_features`, in the order of first occurrences.
     """
-    names = WORD_FEATURES if of_words is None else PAIR_FEATURES
-    if not ngrams.grams:
-        return np.zeros((0, len(names)), np.float32)
-    grams: Any = ngrams.grams
+    vocabulary, documents = words.vocabulary, ngrams.documents
+    members = ngrams.kinds[ngrams.kind_of].T
+    lists = dict(zip(dict.fromkeys(stops), itertools.count()))
+    is_stop = np.array([[word in each for word in vocabulary] for each in lists], bool)
+    of_lists = np.array([lists[each] for each in stops], np.int64)[documents]
+    count_stops = is_stop.reshape(len(lists), len(vocabulary))[of_lists, members].sum(
+        axis=0
+    )
     if of_words is None:
         # `isalpha` is fast, but false for words with vowel signs too.
-        rows = [
-            (
-                word in stops,
-                len(word),
-                not word.isalpha() and any(map(str.isdigit, word)),
-            )
-            for word in grams
-        ]
+        digits = [not w.isalpha() and any(map(str.isdigit, w)) for w in vocabulary]
+        lengths = np.fromiter(map(len, vocabulary), np.int64, len(vocabulary))
+        own = [count_stops, lengths[members[0]], np.array(digits, bool)[members[0]]]
     else:
-        counts = [(a in stops) + (b in stops) for a, b in grams]
-        pairs = [(of_words.get(a, 0.0), of_words.get(b, 0.0)) for a, b in grams]
-        rows = [(stop, a, b, a * b) for stop, (a, b) in zip(counts, pairs, strict=True)]
+        known, importance = of_words
+        keys = known.documents * len(vocabulary) + known.kind_of
+        first, second = (
+            importance[np.searchsorted(keys, documents * len(vocabulary) + each)]
+            for each in members
+        )
+        own = [count_stops, first, second, first * second]
     parts = [
-        place_features(ngrams, scores, words),
-        lexicon_features(grams, lexicon, taken),
-        np.array(rows, np.float32),
+        place_features(ngrams, words, scores),
+        lexicon_features(ngrams, vocabulary, lexicon, taken),
+        np.stack(own, axis=1).astype(np.float32),
     ]
-    return np.concatenate(parts, axis=1)
+    return np.concatenate(parts, axis=1)[ngrams.by_first]
 
 
 def length_features(sentences: Sequence[Sequence[str]]) -> np.ndarray:
@@ -285,33 +375,38 @@ def length_features(sentences: Sequence[Sequence[str]]) -> np.ndarray:
     return np.array([1.0, math.log(max(words, 1)), math.log(max(len(sentences), 1))])
 
 
-def place_features(ngrams: Ngrams, scores: np.ndarray, words: int) -> np.ndarray:
+def place_features(
+    ngrams: Ngrams, words: NumberedWords, scores: Sequence[np.ndarray]
+) -> np.ndarray:
     """The features that depend only on the document, float32 [G, PLACE_FEATURES].
 
     Args:
-      ngrams: the n-grams of the document, at least one.
-      scores: float64 [N], the selector's scores of the sentences, from 0 to 1.
-      words: the number of words of the document.
+      ngrams, words, scores: as for `ngram_features`.
     """
-    rows, members = ngrams.sentences, ngrams.members
-    size, sentences = len(ngrams.grams), len(scores)
-    # The sort is stable: the cells of an n-gram stay in the order of the sentences.
-    order = np.argsort(members, kind="stable")
-    starts = np.searchsorted(members[order], np.arange(size))
-    in_sentences = np.bincount(members, minlength=size)
-    first = rows[order[starts]]
+    size, documents = len(ngrams.counts), ngrams.documents
+    of_sentences, before = words.documents, words.first_sentences
+    all_scores = np.concatenate([np.zeros(0), *scores])
+    ranks = np.empty(len(all_scores))
+    # In each document the best first, and of equal ones the first.
+    ranks[np.lexsort((-all_scores, of_sentences))] = np.arange(len(ranks))
+    ranks -= before[of_sentences]
+    in_sentences = np.diff(ngrams.starts, append=len(ngrams.cells))
+    members = np.repeat(np.arange(size), in_sentences)
+    rows = ngrams.cells - before[documents[members]]
+    first = rows[ngrams.starts]
     has_second = in_sentences > 1
     second = np.full(size, _NO_SECOND)
-    second[has_second] = np.log1p(rows[order[starts[has_second] + 1]])
-    ranks = np.empty(sentences)
-    ranks[np.argsort(-scores, kind="stable")] = np.arange(sentences)
-    cell_scores = scores[rows]
+    second[has_second] = np.log1p(rows[ngrams.starts[has_second] + 1])
+    cell_scores, cell_ranks = all_scores[ngrams.cells], ranks[ngrams.cells]
     total = np.bincount(members, cell_scores, size)
-    best_rank = np.minimum.reduceat(ranks[rows[order]], starts)
     is_in = np.zeros((3, size))
     for place, of_sentence in enumerate(is_in):
         of_sentence[members[rows == place]] = 1.0
-    ones = np.ones(size)
+    sentences, counts = np.diff(before)[documents], words.counts[documents]
+    log_sentences, log_words = (
+        np.array([math.log(max(each, 1)) for each in sizes.tolist()])
+        for sizes in (np.diff(before), words.counts)
+    )
     columns = [
         np.log(ngrams.counts),
         np.log1p(in_sentences),
@@ -319,38 +414,43 @@ def place_features(ngrams: Ngrams, scores: np.ndarray, words: int) -> np.ndarray
         first / sentences,
         second,
         *is_in,
-        np.maximum.reduceat(cell_scores[order], starts),
+        np.maximum.reduceat(cell_scores, ngrams.starts) if size else total,
         total,
         total / in_sentences,
-        np.log1p(best_rank),
-        np.bincount(members, ranks[rows] < _BEST_SENTENCES, size),
-        ones * math.log(sentences),
-        ones * math.log(words),
-        100.0 * ngrams.counts / words,
+        np.log1p(np.minimum.reduceat(cell_ranks, ngrams.starts) if size else total),
+        np.bincount(members, cell_ranks < _BEST_SENTENCES, size),
+        log_sentences[documents],
+        log_words[documents],
+        100.0 * ngrams.counts / counts,
         in_sentences / sentences,
     ]
     return np.stack(columns, axis=1).astype(np.float32)
 
 
 def lexicon_features(
-    grams: Sequence[Gram], lexicon: Lexicon, taken: Sequence[bool] | None = None
+    ngrams: Ngrams,
+    vocabulary: Iterable[str],
+    lexicon: Lexicon,
+    taken: Sequence[bool] | None = None,
 ) -> np.ndarray:
     """The features from training articles, float32 [G, LEXICON_FEATURES].
 
     Args:
-      grams: the n-grams of a document, at least one.
+      ngrams: the n-grams of documents.
+      vocabulary: the words of the documents.
       lexicon: the counts in training articles.
-      taken: for a training article, whether its reference has each n-gram; the
-          article is then subtracted from the counts. None for other articles.
+      taken: for training articles, whether its reference has each n-gram, in the order
+          of first occurrences; the article is then subtracted from the counts. None for
+          other articles.
     """
     base = lexicon.taken_share
-    rows = map(lexicon.counts.get, grams, itertools.repeat((0, 0)))
-    numbers = itertools.chain.from_iterable(rows)
-    counts = np.fromiter(numbers, np.float64, 2 * len(grams)).reshape(-1, 2)
+    counts = lexicon.counts_of(ngrams, vocabulary)
     if taken is not None:
         known = counts[:, 0] > 0
+        is_taken = np.empty(len(known))
+        is_taken[ngrams.by_first] = taken
         counts[:, 0] -= known
-        counts[:, 1] -= known * np.asarray(taken, np.float64)
+        counts[:, 1] -= known * is_taken
     articles, references = counts.T
     ratio = (references + _SMOOTHING * base) / (articles + _SMOOTHING) / base
     idf = np.log(max(lexicon.documents, 1) / np.maximum(articles, 0.5))

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from precis.model.extractive.config import SelectionConfig
-from precis.model.extractive.expected import ExpectedReference, select_expected
+from precis.model.extractive.expected import select_expected
 from precis.model.extractive.headlines import find_headline
+from precis.model.extractive.references import NumberedReference
 from precis.model.text.boilerplate import is_page_sentence
 from precis.model.text.language import ENGLISH, is_english
 from precis.model.text.length_limit import Size, line_size
@@ -45,7 +46,7 @@ def extract(
     selection: SelectionConfig,
     is_baseline: bool = False,
     language: str | None = ENGLISH,
-    expected: ExpectedReference | None = None,
+    expected: NumberedReference | None = None,
     known_words: Mapping[str, str] = {},
 ) -> list[Extract]:
     """Returns the extractive summary of a document, in document order.

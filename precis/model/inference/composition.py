@@ -31,12 +31,9 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from precis.model.extractive.expected import (
-    ExpectedReference,
-    Option,
-    choose_options,
-)
+from precis.model.extractive.expected import Option, choose_options
 from precis.model.extractive.ngrams import Gram
+from precis.model.extractive.references import ExpectedReference
 from precis.model.inference.line_confidence import CUT_CONFIDENCE, line_confidence
 from precis.model.inference.summarizer import LineOrigin, Summary, join_summaries
 from precis.model.quality.flags import MIN_TAKEN_CONFIDENCE

@@ -5,9 +5,9 @@ The features of an article are computed with a lexicon that leaves this article 
 its own reference must not be seen.
 """
 
-import itertools
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
+from itertools import chain, compress, pairwise, repeat
 from typing import NamedTuple
 
 import keras
@@ -21,7 +21,14 @@ from precis.model.extractive.importance import (
     length_features,
     ngram_features,
 )
-from precis.model.extractive.ngrams import Gram, Ngrams, find_ngrams, find_pairs
+from precis.model.extractive.ngrams import (
+    Gram,
+    Ngrams,
+    NumberedWords,
+    find_ngrams,
+    number_words,
+)
+from precis.model.extractive.terms import READ_TOGETHER
 from precis.model.text.stop_words import STOP_WORDS
 
 _LAYERS = (64, 32)
@@ -74,26 +81,32 @@ def train_importance(
         len(sentence) > 1 for article in articles for sentence in article.sentences
     ):
         return None
-    words = [find_ngrams(article.sentences) for article in articles]
-    references = [article.reference for article in articles]
-    unknown = [None] * len(articles)
+    groups = [
+        articles[start : start + READ_TOGETHER]
+        for start in range(0, len(articles), READ_TOGETHER)
+    ]
+    words = [number_words([each.sentences for each in group]) for group in groups]
+    of_words = [find_ngrams(each, 1) for each in words]
     network, features = _learn(
-        articles, words, references, unknown, least=_MIN_ARTICLES_WORD, seed=seed
+        groups, words, of_words, least=_MIN_ARTICLES_WORD, seed=seed
     )
-    importance = list(map(network.importance, words, features))
-    pairs = [find_pairs(article.sentences) for article in articles]
-    references = list(map(itertools.pairwise, references))
+    importance = map(network.importance, of_words, features)
     of_pairs, _ = _learn(
-        articles, pairs, references, importance, least=_MIN_ARTICLES_PAIR, seed=seed
+        groups,
+        words,
+        [find_ngrams(each, 2) for each in words],
+        list(zip(of_words, importance, strict=True)),
+        least=_MIN_ARTICLES_PAIR,
+        seed=seed,
     )
     return ImportanceModel(network, of_pairs, _fit_length(articles))
 
 
 def _learn(
-    articles: Sequence[ScoredArticle],
-    ngrams_of_all: Sequence[Ngrams],
-    references: Sequence[Iterable[Gram]],
-    of_words: Sequence[Mapping[Gram, float] | None],
+    groups: Sequence[Sequence[ScoredArticle]],
+    words: Sequence[NumberedWords],
+    ngrams: Sequence[Ngrams],
+    of_words: Sequence[tuple[Ngrams, np.ndarray]] = (),
     *,
     least: int,
     seed: int,
@@ -101,54 +114,66 @@ def _learn(
     """Learns which n-grams of articles are in their references.
 
     Args:
-      articles: the articles with their references.
-      ngrams_of_all: the n-grams of each article.
-      references: the n-grams of each reference.
-      of_words: as for `ngram_features`.
+      groups: the articles with their references, some hundred together.
+      words, ngrams: the words and the n-grams of each group.
+      of_words: for pairs, the words of each group and their importance.
       least: the minimum number of articles that have an n-gram of the lexicon.
       seed: the seed of the network.
 
     Returns:
-      The network, and the features of the n-grams of each article.
+      The network, and the features of the n-grams of each group.
     """
-    labels = [
-        list(map(frozenset(reference).__contains__, ngrams.grams))
-        for ngrams, reference in zip(ngrams_of_all, references, strict=True)
+    grams = [
+        each.names(known.vocabulary) for each, known in zip(ngrams, words, strict=True)
     ]
-    lexicon = _count(ngrams_of_all, labels, least=least)
+    labels = list(map(_labels, groups, ngrams, grams))
+    lexicon = _count(sum(map(len, groups)), grams, labels, least=least)
     features = [
         ngram_features(
-            ngrams,
-            article.scores,
-            sum(map(len, article.sentences)),
+            of_group,
+            known,
+            [article.scores for article in group],
             lexicon,
-            of_words=known,
-            stops=article.stops,
+            [article.stops for article in group],
+            of_words=importance,
             taken=taken,
         )
-        for article, ngrams, known, taken in zip(
-            articles, ngrams_of_all, of_words, labels, strict=True
+        for group, known, of_group, taken, importance in zip(
+            groups, words, ngrams, labels, of_words or repeat(None), strict=False
         )
     ]
     return _fit(features, labels, lexicon, seed=seed), features
 
 
+def _labels(
+    articles: Sequence[ScoredArticle], ngrams: Ngrams, grams: Sequence[Gram]
+) -> list[bool]:
+    """Whether the reference of its article has an n-gram, for `grams`, its names."""
+    references = [article.reference for article in articles]
+    known: list[frozenset[Gram]] = [
+        frozenset(pairwise(each) if ngrams.size > 1 else each) for each in references
+    ]
+    documents = ngrams.documents[ngrams.by_first].tolist()
+    return [gram in known[n] for gram, n in zip(grams, documents, strict=True)]
+
+
 def _count(
-    ngrams_of_all: Sequence[Ngrams], labels: Sequence[Sequence[bool]], *, least: int
+    documents: int,
+    grams: Sequence[Sequence[Gram]],
+    labels: Sequence[Sequence[bool]],
+    *,
+    least: int,
 ) -> Lexicon:
     """Counts articles and references by n-gram."""
-    articles: Counter[Gram] = Counter()
-    references: Counter[Gram] = Counter()
-    for ngrams, taken in zip(ngrams_of_all, labels, strict=True):
-        articles.update(ngrams.grams)
-        references.update(itertools.compress(ngrams.grams, taken))
+    articles = Counter(chain.from_iterable(grams))
+    references = Counter(chain.from_iterable(map(compress, grams, labels)))
     share = (references.total() + 1) / (articles.total() + 1)
     counts = {
         gram: (count, references[gram])
         for gram, count in articles.items()
         if count >= least
     }
-    return Lexicon(len(ngrams_of_all), share, counts)
+    return Lexicon(documents, share, counts)
 
 
 def _fit(

@@ -333,11 +333,16 @@ class SelectorTraining(Training):
         """Calibrates the expected ROUGE-2 of extracts on the validation articles."""
         values, figures = [], []
         scores = _score(self.network, self.validated)
-        for article, row in zip(self.validated, scores, strict=True):
-            language = article.language
-            expected = importance.expect_reference(article.sentences, row, language)
+        articles = self.validated
+        expectations = importance.expect_references(
+            [article.sentences for article in articles],
+            scores,
+            [article.language for article in articles],
+        )
+        for article, row, expected in zip(articles, scores, expectations, strict=True):
             if expected is None or not article.highlights:
                 continue
+            language = article.language
             places = select_expected(
                 article.sentences,
                 row,

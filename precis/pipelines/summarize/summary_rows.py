@@ -11,8 +11,8 @@ import numpy as np
 
 from precis.model.bundle.address import BUILTIN_SELECTOR
 from precis.model.extractive.config import NEURAL, ORACLE
-from precis.model.extractive.expected import ExpectedReference
 from precis.model.extractive.kinds import is_news_like
+from precis.model.extractive.references import NumberedReference
 from precis.model.extractive.selection import Extract
 from precis.model.extractive.terms import Terms
 from precis.model.inference.batches import Cost
@@ -93,6 +93,7 @@ class SummaryRow:
       failure: why the document failed; None while it has not.
       scores: float64 [N], its `neural_scores`; None if no selector scored it.
       terms: the terms of its sentences; None if no method reads terms.
+      expected: its reference as the selector expects it; None if it expects nothing.
       source: the document as encoded for the writer; None if nothing is written.
       room: the most tokens (bytes, for a server) of a passage; 0 if not known yet.
       passages: the candidates for each passage of the source.
@@ -106,11 +107,11 @@ class SummaryRow:
     failure: Failure | None = None
     scores: np.ndarray | None = None
     terms: Terms | None = None
+    expected: NumberedReference | None = None
     source: EncodedDocument | None = None
     room: int = 0
     passages: "list[Sequence[Summary]]" = dataclasses.field(default_factory=list)
     costs: list[Cost] = dataclasses.field(default_factory=list)
-    _expected: ExpectedReference | None = None
 
     @property
     def _limit(self) -> LengthLimit:
@@ -166,11 +167,7 @@ class SummaryRow:
 
     def extract(self) -> None:
         """Fills the columns that do not depend on the writer."""
-        article, settings, selector = self.article, self.settings, self.models.selector
-        if self.scores is not None and selector and selector.importance is not None:
-            importance, texts = selector.importance, article.sentence_texts
-            language = article.language
-            self._expected = importance.expect_reference(texts, self.scores, language)
+        article, settings = self.article, self.settings
         methods = self.methods
         extracts = choose_sentences(
             article,
@@ -178,7 +175,7 @@ class SummaryRow:
             self.terms,
             methods=methods,
             selection=settings.selection,
-            expected=self._expected,
+            expected=self.expected,
         )
         self._index = read_source(article)
         text, *others = (self._text_of(extracts[name]) for name in methods)
@@ -232,9 +229,9 @@ class SummaryRow:
             item = {**self._compared(SOURCE, shown.text), "flags": shown.flags}
             self.columns["other_quality"].append(item)
         selector = self.models.selector
-        if self._expected is not None and selector and selector.importance:
+        if self.expected is not None and selector and selector.importance:
             expected = selector.importance.expect_rouge2(
-                shown.text, self._expected, self.article.language
+                shown.text, self.expected, self.article.language
             )
             self.columns["expected_rouge2"] = round_score(expected)
         self.columns |= {
@@ -314,9 +311,9 @@ class SummaryRow:
         limit, returns one summary with an empty text.
         """
         if source.method == BEST_SENTENCES:
-            if self._expected is None:  # ROUGE cannot read this alphabet.
+            if self.expected is None:  # ROUGE cannot read this alphabet.
                 return []
-            written = self._composed(source, self._expected)
+            written = self._composed(source, self.expected)
         else:
             written = self._merged()
         if written or not self._limit:
@@ -324,7 +321,7 @@ class SummaryRow:
         return [each[0]._replace(text="") for each in self.passages if each][:1]
 
     def _composed(
-        self, source: EncodedDocument, expected: ExpectedReference
+        self, source: EncodedDocument, expected: NumberedReference
     ) -> "Sequence[Summary]":
         """Composes the summary from rewritten sentences."""
         from precis.model.inference.composition import (
@@ -338,7 +335,7 @@ class SummaryRow:
         selection = self.settings.selection
         return compose_summary(
             sorted(map(RewrittenSentence, sentences, ways)),
-            expected,
+            expected.named(),
             most=selection.most,
             limit=self._limit,
             language=self.article.language,

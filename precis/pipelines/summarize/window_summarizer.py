@@ -26,6 +26,7 @@ from precis.model import files
 from precis.model.bundle.address import bundle_folder, parse_address
 from precis.model.errors import JobError
 from precis.model.extractive.config import NEURAL
+from precis.model.extractive.references import NumberedReference
 from precis.model.extractive.terms import READ_TOGETHER, Terms
 from precis.model.inference.batches import SEARCH, SearchedBatch
 from precis.model.inference.bulk_summarizer import BulkSummarizer, check_model
@@ -63,6 +64,8 @@ _TEMPLATE_TOKENS = 128
 WINDOW_CHARACTERS = 8_000_000
 # The job ends if this many documents fail in the same way before any succeeds.
 MOST_FIRST_FAILURES = 32
+# The scores of a document's sentences, and its expected reference.
+_Scored = tuple[np.ndarray, NumberedReference | None]
 # Arguments: the position after a window, the share of the window that is searched (0 to
 # 1), and the batch that was searched last.
 OnSearched = Callable[[Position, float, SearchedBatch], None]
@@ -202,18 +205,27 @@ class WindowSummarizer:
             yield window, search
 
     def _score(self, rows: Sequence[SummaryRow]) -> None:
-        """Scores the sentences of the documents that the selector has to read."""
+        """Scores the sentences of the documents that the selector has to read, and
+        predicts their references if it has learned to.
+        """
         if (selector := self._models.selector) is None:
             return
+        importance = selector.importance
 
-        def score(rows: Sequence[SummaryRow]) -> Sequence[np.ndarray]:
+        def score(rows: Sequence[SummaryRow]) -> Sequence[_Scored]:
             articles = [row.article for row in rows]
-            return neural_scores(articles, selector, [row.terms for row in rows])
+            scores = neural_scores(articles, selector, [row.terms for row in rows])
+            if importance is None:
+                return [(of_row, None) for of_row in scores]
+            texts = [article.sentence_texts for article in articles]
+            languages = [article.language for article in articles]
+            expected = importance.expect_references(texts, scores, languages)
+            return list(zip(scores, expected, strict=True))
 
         is_rewritten = self._settings.options.write == WRITE_SENTENCES
         read = [row for row in rows if is_rewritten or NEURAL in row.methods]
-        for row, scores in _together(read, score, EXTRACT):
-            row.scores = scores
+        for row, scored in _together(read, score, EXTRACT):
+            row.scores, row.expected = scored
 
     def _encode(self, rows: Sequence[SummaryRow]) -> list[EncodedDocument]:
         """Encodes documents as sources of the network."""

@@ -10,7 +10,6 @@ import pytest
 from precis.model.extractive import expected
 from precis.model.extractive.config import SelectionConfig
 from precis.model.extractive.expected import (
-    ExpectedReference,
     Option,
     best_sentences,
     choose_options,
@@ -24,6 +23,13 @@ from precis.model.extractive.importance import (
     ImportanceNetwork,
     Lexicon,
 )
+from precis.model.extractive.ngrams import number_words
+from precis.model.extractive.references import (
+    ExpectedReference,
+    NumberedReference,
+    Probabilities,
+)
+from precis.model.rouge import tokenize
 from precis.model.text import words
 from precis.model.text.length_limit import LengthLimit, Size
 
@@ -160,7 +166,17 @@ def test_a_heading_of_pairs_of_characters_is_no_option(monkeypatch):
 
 
 def test_the_sentences_that_share_most_with_the_reference_are_chosen():
-    expected = ExpectedReference({"flood": 0.9, "town": 0.9, "rain": 0.8}, {}, 8.0)
+    tokens = [[tokenize(sentence, "en") for sentence in SENTENCES]]
+    numbered = number_words(tokens)
+    likely = ("flood", "town", "rain")
+    keys = np.array([numbered.vocabulary[word] for word in likely])
+    expected = NumberedReference(
+        numbered.vocabulary,
+        numbered.by_sentence()[0],
+        Probabilities(np.sort(keys), np.array([0.9, 0.9, 0.8])[np.argsort(keys)]),
+        Probabilities(keys[:0], np.zeros(0)),
+        8.0,
+    )
     selection = SelectionConfig(sentences=0)
     assert select_expected(SENTENCES, SCORES, expected, selection=selection) == [1]
     # With more to say, a second sentence is worth its words.
@@ -187,11 +203,42 @@ def test_a_limit_of_options_holds():
 
 def test_words_and_pairs_are_expected_where_half_of_the_sentences_have_words():
     sentences = ["Rain fell.", "Дождь шёл."]
-    expected = undecided_model().expect_reference(sentences, np.array([0.5, 0.5]))
-    assert expected is not None
+    (found,) = undecided_model().expect_references(
+        [sentences], [np.array([0.5, 0.5])], ["en"]
+    )
+    expected = found.named()
     assert expected.words == {"rain": 0.5, "fell": 0.5}
     assert expected.pairs == {("rain", "fell"): 0.5}
     assert expected.length == pytest.approx(np.exp(2.0))
+
+
+def test_a_reference_by_numbers_is_the_one_by_words():
+    """Of two documents that share words, with a summary that has words of its own."""
+    texts = [["Rain fell on rain.", "Rain fell."], ["Wind fell on a town.", "Snow!"]]
+    scores = [np.array([0.9, 0.5]), np.array([0.5, 0.9])]
+    rng = np.random.default_rng(2)
+    model = undecided_model()
+    model = model._replace(
+        words=model.words._replace(kernels=(rng.normal(size=(23, 1)),)),
+        pairs=model.pairs._replace(kernels=(rng.normal(size=(24, 1)),)),
+    )
+    for document, numbered in zip(
+        texts, model.expect_references(texts, scores, ["en", "en"]), strict=True
+    ):
+        (alone,) = model.expect_references(
+            [document], [scores[texts.index(document)]], ["en"]
+        )
+        named = numbered.named()
+        assert named == alone.named()
+        assert len({*named.pairs.values()}) == len(named.pairs)
+        summary = "rain fell on a house; wind fell on fell on rain"
+        assert expected_rouge2(summary, numbered) == expected_rouge2(summary, named) > 0
+        tokens = [tokenize(sentence) for sentence in document]
+        for own, other in zip(
+            numbered.members(numbered.sentences), named.members(tokens), strict=True
+        ):
+            assert own.has.tolist() == other.has.tolist()
+            assert own.importance.tolist() == other.importance.tolist()
 
 
 @pytest.mark.parametrize(
@@ -199,4 +246,5 @@ def test_words_and_pairs_are_expected_where_half_of_the_sentences_have_words():
 )
 def test_nothing_is_expected_of_other_alphabets(sentences):
     scores = np.full(len(sentences), 0.5)
-    assert undecided_model().expect_reference(sentences, scores) is None
+    found = undecided_model().expect_references([sentences], [scores], ["en"])
+    assert found == [None]

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from precis.model.extractive.expected import ExpectedReference
+from precis.model.extractive.references import ExpectedReference
 from precis.model.inference.composition import (
     RewrittenSentence,
     compose_summary,

@@ -16,7 +16,8 @@ from precis.model.extractive.importance import (
     ngram_features,
     place_features,
 )
-from precis.model.extractive.ngrams import find_ngrams, find_pairs
+from precis.model.extractive.ngrams import find_ngrams, number_words
+from precis.model.text.stop_words import STOP_WORDS
 from precis.model.training import importance as importance_module
 from precis.model.training.importance import ScoredArticle, train_importance
 
@@ -25,7 +26,10 @@ SCORES = np.array([0.2, 0.9, 0.4])
 
 
 def test_the_features_of_places():
-    rows = place_features(find_ngrams(SENTENCES), SCORES, 8)
+    # The same words stand in another document too.
+    words = number_words([[["flood"]], SENTENCES])
+    rows = place_features(find_ngrams(words, 1), words, [SCORES[:1], SCORES])
+    rows = rows[find_ngrams(words, 1).by_first][1:]
     by_name = [dict(zip(PLACE_FEATURES, row.tolist(), strict=True)) for row in rows]
     flood = {
         "log_count": math.log(3),
@@ -56,12 +60,13 @@ def test_the_features_of_places():
 
 def test_an_article_of_the_lexicon_is_left_out_of_its_own_features():
     lexicon = Lexicon(10, 0.25, {"flood": (4, 3), "rare": (1, 1)})
-    grams = ["flood", "rare", "unknown"]
-    other = lexicon_features(grams, lexicon)
+    words = number_words([[["flood", "rare", "unknown"]]])
+    grams = find_ngrams(words, 1), words.vocabulary
+    other = lexicon_features(*grams, lexicon)
     ratio = math.log((3 + 20 * 0.25) / (4 + 20) / 0.25)
     assert other[0] == pytest.approx([ratio, math.log1p(4), math.log(10 / 4)])
     assert other[2] == pytest.approx([0.0, 0.0, math.log(10 / 0.5)])
-    own = lexicon_features(grams, lexicon, [True, True, False])
+    own = lexicon_features(*grams, lexicon, [True, True, False])
     ratio = math.log((2 + 20 * 0.25) / (3 + 20) / 0.25)
     assert own[0] == pytest.approx([ratio, math.log1p(3), math.log(10 / 3)])
     # Without its own article nothing is known of the word.
@@ -69,11 +74,17 @@ def test_an_article_of_the_lexicon_is_left_out_of_its_own_features():
 
 
 def test_a_pair_knows_the_importance_of_its_words():
-    pairs = find_pairs([["the", "flood", "hit"], ["one"], []])
-    importance = {"the": 0.5, "flood": 0.8, "hit": 0.1}
+    words = number_words([[["the", "flood", "hit"], ["one"], []]])
+    importance = np.array([0.5, 0.8, 0.1, 0.0])
     rows = ngram_features(
-        pairs, np.array([0.5, 0.1, 0.1]), 4, Lexicon(1, 0.1, {}), of_words=importance
+        find_ngrams(words, 2),
+        words,
+        [np.array([0.5, 0.1, 0.1])],
+        Lexicon(1, 0.1, {("flood", "hit"): (9, 1)}),
+        [STOP_WORDS],
+        of_words=(find_ngrams(words, 1), importance),
     )
+    assert rows[:, -6].tolist() == pytest.approx([0.0, math.log1p(9)])
     assert rows[:, -4:] == pytest.approx(
         np.array([[1, 0.5, 0.8, 0.4], [0, 0.8, 0.1, 0.08]])
     )
@@ -105,11 +116,15 @@ def model():
         return train_importance(articles(300), seed=1)
 
 
+def expect(model, sentences, scores):
+    return model.expect_references([sentences], [scores], ["en"])[0].named()
+
+
 def test_it_learns_where_and_which_words_references_take(model):
     document = articles(1)[0]
     first, second = document.sentences[0], document.sentences[1]
     sentences = [" ".join(words) for words in document.sentences]
-    expected = model.expect_reference(sentences, document.scores)
+    expected = expect(model, sentences, document.scores)
     own = [expected.words[word] for word in {*first, "key"}]
     others = [expected.words[word] for word in set(second) - {*first, "key"}]
     assert np.mean(own) > 0.6
@@ -125,7 +140,7 @@ def test_what_it_learned_of_articles_that_were_cut_off_holds_for_whole_ones(mode
     rest = [" ".join(f"r{number}-{each}" for each in range(6)) for number in range(54)]
     sentences = [*map(" ".join, document.sentences), *rest]
     scores = np.concatenate([document.scores, np.full(54, 0.1)])
-    expected = model.expect_reference(sentences, scores)
+    expected = expect(model, sentences, scores)
     assert np.mean([expected.words[word] for word in document.sentences[0]]) > 0.4
     assert np.mean([expected.words[word] for word in document.sentences[1]]) < 0.2
 
@@ -137,4 +152,4 @@ def test_a_bundle_holds_all_of_it(model):
     assert read.words.lexicon == model.words.lexicon
     assert read.pairs.lexicon == model.pairs.lexicon
     given = ["w1 key", "w2"], np.array([0.5, 0.4])
-    assert read.expect_reference(*given) == model.expect_reference(*given)
+    assert expect(read, *given) == expect(model, *given)
