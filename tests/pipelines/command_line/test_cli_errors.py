@@ -2,6 +2,8 @@
 
 import logging
 import os
+import subprocess
+import sys
 import tempfile
 from types import SimpleNamespace
 
@@ -125,6 +127,21 @@ def test_an_error_of_the_system_has_a_place_and_a_way_out(error, message):
     described = describe_system_error(error)
     assert str(described).startswith(message)
     assert described.exit_code == (2 if error.errno == 30 else 1)
+
+
+def test_an_output_that_cannot_be_written_is_one_line():
+    program = "precis.pipelines.command_line.cli"
+    variables = {**os.environ, "PYTHONUNBUFFERED": ""}
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", program, "summarize", "--help"],
+            env=variables,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    message = "precis: the output cannot be written: No space left on device\n"
+    assert (done.returncode, done.stderr) == (1, message)
 
 
 def test_a_missing_extra_is_named_and_another_module_is_a_defect(monkeypatch, capsys):
