@@ -20,7 +20,7 @@ FOLDERS = {
 }
 HEAVY = """
     tensorflow keras tensorflow_text tensorflow_datasets apache_beam pyarrow
-    duckdb sklearn safetensors tokenizers jinja2 markupsafe matplotlib
+    numpy fsspec duckdb sklearn safetensors tokenizers jinja2 markupsafe matplotlib
 """.split()
 # The packages and modules of precis.model and precis.pipelines, the lowest first. Each
 # may import those above it in its list.
@@ -131,7 +131,7 @@ def test_signals_are_handled_before_any_library_is_imported():
     assert run_python(code).stdout == "set()\n"
 
 
-def test_imports_help_and_wrong_flags_answer_without_tensorflow_beam_or_arrow():
+def test_imports_help_and_wrong_flags_answer_without_heavy_packages():
     code = f"""
 import sys
 import precis

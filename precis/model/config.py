@@ -13,6 +13,8 @@ from precis.model.errors import UsageError
 # The name of precis on package indexes.
 DISTRIBUTION = "precis-corpus"
 PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
+# Targets that give a record for each sentence of a reference, not for each article.
+SENTENCE_PAIRS = ("sentences", "cuts")
 _LATER = "later"
 # An error message lists at most this many settings that differ.
 _MOST_DIFFERENCES = 4

@@ -5,6 +5,7 @@ file gets its final name only when it is complete.
 """
 
 import contextlib
+import functools
 import hashlib
 import json
 import os
@@ -13,8 +14,6 @@ import re
 import uuid
 from collections.abc import Iterator, Mapping
 from typing import IO, Any
-
-from fsspec.implementations.local import LocalFileSystem
 
 from precis.model.config import install_command
 from precis.model.credentials import refuse_credentials
@@ -25,7 +24,6 @@ from precis.model.storage.store import ObjectStore
 
 # The suffix of a file that is being written.
 ASIDE = ".aside"
-_LOCAL = LocalFileSystem()
 _COMMIT = re.compile(r"(?<=[\w.-])@[0-9a-f]{40}(?=/)")
 
 
@@ -37,7 +35,8 @@ def filesystem(path: str) -> tuple[Any, str]:
         credentials, or the store cannot be reached.
     """
     if is_local(path):
-        return _LOCAL, LocalFileSystem._strip_protocol(path)
+        local = _local_filesystem()
+        return local, local._strip_protocol(path)
     refuse_credentials(path)
     protocol = path.partition("://")[0]
     try:
@@ -51,6 +50,13 @@ def filesystem(path: str) -> tuple[Any, str]:
             f"{path}: {error}; name a local path, or one on gs:// or s3://"
         ) from error
     return store, store.strip_protocol(path)
+
+
+@functools.cache
+def _local_filesystem() -> Any:
+    from fsspec.implementations.local import LocalFileSystem  # slow
+
+    return LocalFileSystem()
 
 
 def without_commits(text: str) -> str:

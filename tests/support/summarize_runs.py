@@ -8,8 +8,8 @@ import pyarrow.dataset as ds
 
 from precis.model.bundle.network_bundle import save_bundle
 from precis.model.network.config import TransformerConfig
-from precis.model.text.article import STANDARD, Article, TextSettings
-from precis.model.text.document import Document
+from precis.model.text.article import Article
+from precis.model.text.document import STANDARD, Document, TextSettings
 from precis.model.text.normalization import normalise
 from precis.model.tokenization.vocabulary import count_words, learn
 from precis.model.tokenization.wordpiece import Tokenizer

@@ -4,9 +4,12 @@ length limit of all summaries.
 
 import dataclasses
 import functools
+from typing import TYPE_CHECKING
 
 from precis.model.config import Options, flag
-from precis.model.text.length_limit import LengthLimit
+
+if TYPE_CHECKING:
+    from precis.model.text.length_limit import LengthLimit
 
 # Methods that other methods are compared with. The selection takes their best sentences
 # and does not look for repetitions.
@@ -82,8 +85,10 @@ class SelectionConfig(Options):
         return self.limit.lines or self.sentences or _MOST_SENTENCES
 
     @functools.cached_property
-    def limit(self) -> LengthLimit:
+    def limit(self) -> "LengthLimit":
         """The length limit of all summaries."""
+        from precis.model.text.length_limit import LengthLimit
+
         limit = LengthLimit(self.max_words, self.max_chars)
         if self.form == HEADLINE and not limit:
             limit = LengthLimit(_HEADLINE_WORDS)

@@ -20,8 +20,6 @@ from precis.model.records.example import FEATURES
 from precis.model.tokenization.folder import open_tokenizers
 
 FORMAT_VERSION = 1
-# Targets that give a record for each sentence of a reference, not for each article.
-SENTENCE_PAIRS = ("sentences", "cuts")
 DATASET_FILE = "dataset.json"
 # The types of fields that are checked when a description is read.
 _FIELDS = {

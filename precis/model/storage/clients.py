@@ -14,8 +14,6 @@ import urllib.parse
 import urllib.request
 from typing import Any
 
-import fsspec
-
 from precis.model.errors import UsageError
 
 GOOGLE = ("gs", "gcs")
@@ -58,6 +56,8 @@ def _open_client(protocol: str, settings: tuple[str, ...], pid: int) -> Any:
         return _google()
     if protocol in AMAZON:
         return _amazon()
+    import fsspec
+
     return fsspec.filesystem(protocol)
 
 
@@ -88,6 +88,7 @@ def _google() -> Any:
 
 
 def _amazon() -> Any:
+    import fsspec
     import s3fs  # noqa: F401  # If it is missing, this is the first error.
 
     # The first variable that is set counts.

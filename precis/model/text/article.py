@@ -5,34 +5,14 @@ import functools
 import hashlib
 import itertools
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from precis.model.text.boilerplate import story_start
-from precis.model.text.document import Document
+from precis.model.text.document import STANDARD, Document, TextSettings
 from precis.model.text.language import ENGLISH, is_english, language_of
 from precis.model.text.normalization import normalise, one_line
 from precis.model.text.sentences import Sentence, split_sentences
 from precis.model.text.words import join_words, split_chunks
 from precis.model.text.wrapping import shown_line, unwrapped_lines
-
-# `standard` cleans an article before a network reads it; `html` takes the text out of
-# HTML before that; `none` leaves it unchanged.
-CLEANINGS = ("standard", "html", "none")
-
-
-class TextSettings(NamedTuple):
-    """How documents become articles.
-
-    Attributes:
-      clean: one of CLEANINGS.
-      language: the language of every document; None to detect each.
-    """
-
-    clean: str = "standard"
-    language: str | None = None
-
-
-STANDARD = TextSettings()
 
 
 class Article:

@@ -1,7 +1,26 @@
-"""A document as read from a corpus."""
+"""A document as read from a corpus, and the settings of how it becomes an article."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
+
+# `standard` cleans an article before a network reads it; `html` takes the text out of
+# HTML before that; `none` leaves it unchanged.
+CLEANINGS = ("standard", "html", "none")
+
+
+class TextSettings(NamedTuple):
+    """How documents become articles.
+
+    Attributes:
+      clean: one of CLEANINGS.
+      language: the language of every document; None to detect each.
+    """
+
+    clean: str = "standard"
+    language: str | None = None
+
+
+STANDARD = TextSettings()
 
 
 class Document(NamedTuple):

@@ -26,7 +26,6 @@ from precis.pipelines.command_line.commands import (
 )
 from precis.pipelines.command_line.parser import CommandLine, read_arguments
 from precis.pipelines.command_line.results import show_document
-from precis.pipelines.doctor.packages import missing_package
 from precis.pipelines.run.interruption import stopped_line
 from precis.pipelines.run.job_progress import (
     complain,
@@ -106,6 +105,8 @@ def _run(program: str, name: str, flags: Mapping[str, Any], line: CommandLine) -
         result = load_function(function_of(name))(**flags)
         return command.show(result, {**flags, "started": started}) or 0
     except ModuleNotFoundError as error:
+        from precis.pipelines.doctor.packages import missing_package
+
         if not (missing := missing_package(error)):
             raise
         return _fail(program, UsageError("; ".join(missing)))

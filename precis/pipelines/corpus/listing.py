@@ -32,9 +32,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from fsspec.implementations.local import make_path_posix
-from fsspec.utils import glob_translate
-
 from precis.model import files
 from precis.model.errors import UsageError
 from precis.model.progress.stages import say
@@ -176,6 +173,8 @@ def fixed_root(pattern: str) -> str:
 
 def absolute_path(path: str) -> str:
     """The absolute path, in the form of `os`, of a path that the user gave."""
+    from fsspec.implementations.local import make_path_posix
+
     path = local_name(path.removeprefix("file://"))
     return str(make_path_posix(path)).rstrip("/") or "/"
 
@@ -193,6 +192,8 @@ def matcher(pattern: str) -> Callable[[str], re.Match[str] | None]:
     """A function that matches names with a pattern; a wildcard at the beginning of a
     name does not match `_` or `.` there.
     """
+    from fsspec.utils import glob_translate
+
     parts = f"{pattern}/*" if pattern.endswith(ANY_FOLDERS) else pattern
     regexes = (
         f"(?:{_NOT_HIDDEN}[^/]+/)*"

@@ -8,8 +8,7 @@ from typing import Any
 
 from precis.model.config import INPUT, NOTHING, Options, flag, required, setting
 from precis.model.errors import UsageError
-from precis.model.text.article import CLEANINGS, TextSettings
-from precis.model.text.language import check_language
+from precis.model.text.document import CLEANINGS, TextSettings
 from precis.pipelines.corpus.kept_fields import KINDS, parse_kept_fields
 from precis.pipelines.corpus.opening import written_argument
 from precis.pipelines.corpus.schemes import SCHEMES, scheme_of
@@ -179,7 +178,10 @@ class CorpusOptions(Options):
                 "--limit reads the first documents and --sample draws from the whole "
                 "corpus; leave one of them out"
             )
-        check_language(self.language)
+        if self.language:
+            from precis.model.text.language import check_language
+
+            check_language(self.language)
         if self.clean == "html":  # A missing package shows at the start.
             importlib.import_module("precis.model.text.html")
         shares = self.validation_share, self.test_share

@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from precis.model.errors import DataError
-from precis.model.text.article import Article, TextSettings
-from precis.model.text.document import Document
+from precis.model.text.document import Document, TextSettings
 from precis.pipelines.corpus.values import id_text
+
+if TYPE_CHECKING:
+    from precis.model.text.article import Article
 
 # The part of a record that its dead letter keeps.
 MAX_RAW_BYTES = 64 << 10
@@ -231,7 +233,7 @@ def empty_article(document: Document) -> DeadLetter:
     return letter._replace(document_id=document.document_id or None)
 
 
-def to_article(document: Document, settings: TextSettings) -> Article | DeadLetter:
+def to_article(document: Document, settings: TextSettings) -> "Article | DeadLetter":
     """The article of a document made by a program, or its dead letter. A document
     without id gets the hash of its content.
 
@@ -239,6 +241,8 @@ def to_article(document: Document, settings: TextSettings) -> Article | DeadLett
       document: the document, with values of any type.
       settings: as for `Article`.
     """
+    from precis.model.text.article import Article
+
     try:
         document_id = id_text(document.document_id)
     except TypeError as error:

@@ -19,7 +19,7 @@ from precis.model.config import (
 )
 from precis.model.errors import PrecisError, UsageError, describe_system_error
 from precis.model.processes import usable_cores
-from precis.model.text.article import STANDARD
+from precis.model.text.document import STANDARD
 from precis.pipelines.doctor.options import Diagnosis
 from precis.pipelines.doctor.packages import (
     COMMAND_EXTRAS,

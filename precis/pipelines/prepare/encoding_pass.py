@@ -13,9 +13,10 @@ from typing import Any
 from apache_beam.utils.shared import Shared
 
 from precis.model import files
+from precis.model.config import SENTENCE_PAIRS
 from precis.model.errors import DataError
 from precis.model.extractive.oracle import oracle_sentences
-from precis.model.records.dataset import SENTENCE_PAIRS, shard_name
+from precis.model.records.dataset import shard_name
 from precis.model.records.example import Example, LabelledSentences, frame, serialise
 from precis.model.rouge import ROUGE_SCORE, variant_of
 from precis.model.text.article import Article

@@ -2,9 +2,16 @@
 
 import dataclasses
 
-from precis.model.config import BUNDLE, NOTHING, OUTPUT, Options, flag, required
+from precis.model.config import (
+    BUNDLE,
+    NOTHING,
+    OUTPUT,
+    SENTENCE_PAIRS,
+    Options,
+    flag,
+    required,
+)
 from precis.model.errors import UsageError
-from precis.model.records.dataset import SENTENCE_PAIRS
 from precis.model.text.normalization import one_line
 from precis.pipelines.corpus.options import CorpusOptions, FailureOptions
 from precis.pipelines.run.options import WorkerOptions

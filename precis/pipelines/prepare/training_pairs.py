@@ -14,10 +14,10 @@ Every target is made from the reference:
 import re
 from typing import NamedTuple
 
+from precis.model.config import SENTENCE_PAIRS
 from precis.model.extractive.alignment import align_lines
 from precis.model.inference.composition import is_cut
 from precis.model.keyphrases.references import reference_phrases
-from precis.model.records.dataset import SENTENCE_PAIRS
 from precis.model.rouge import ROUGE_SCORE, reads, tokenize, variant_of
 from precis.model.text.article import Article
 from precis.model.text.normalization import normalise, one_line

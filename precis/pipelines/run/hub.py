@@ -18,7 +18,6 @@ from functools import cache, partial
 from typing import Any
 
 from precis.model import files
-from precis.model.bundle.manifest import MANIFEST_FILE, open_stored
 from precis.model.config import installed_version
 from precis.model.errors import JobError, PrecisError, UsageError
 from precis.model.progress.stages import stage
@@ -37,6 +36,8 @@ def bundle_folder(name: str) -> str:
 
 def is_imported(folder: str) -> bool:
     """Whether the bundle in a folder of the cache is complete."""
+    from precis.model.bundle.manifest import MANIFEST_FILE
+
     return files.exists(files.join(folder, MANIFEST_FILE))
 
 
@@ -49,6 +50,8 @@ def hub_name(path: str) -> str:
     """The hub name of a bundle in the cache; other paths are returned unchanged."""
     if not path.startswith(f"{_cache_folder()}/"):
         return path
+    from precis.model.bundle.manifest import open_stored
+
     return str(open_stored(path).manifest["provenance"]["checkpoint"])
 
 

@@ -32,7 +32,7 @@ from precis.model.bundle.network_bundle import (
     open_bundle,
 )
 from precis.model.bundle.summarizer_bundle import with_flags_of_bundle
-from precis.model.config import ENDPOINTS, WriterKind, suggestion
+from precis.model.config import ENDPOINTS, SENTENCE_PAIRS, WriterKind, suggestion
 from precis.model.errors import PrecisError, UsageError
 from precis.model.extractive.config import NEURAL, ORACLE, SelectionConfig
 from precis.model.extractive.methods import METHODS
@@ -40,13 +40,12 @@ from precis.model.inference.bulk_summarizer import ModelSearch
 from precis.model.inference.claim_checker import open_checker
 from precis.model.keyphrases.classifier import KeyphraseModel
 from precis.model.quality.flags import FallbackConfig
-from precis.model.records.dataset import SENTENCE_PAIRS
 from precis.model.search.config import (
     CTRANSLATE2,
     SearchConfig,
     check_vocabularies,
 )
-from precis.model.text.article import CLEANINGS, STANDARD, TextSettings
+from precis.model.text.document import CLEANINGS, STANDARD, TextSettings
 from precis.model.text.language import check_language
 from precis.model.text.length_limit import NO_LENGTH_LIMIT
 from precis.model.text.words import word_breaker_version

@@ -22,8 +22,8 @@ from precis.model.extractive.config import ORACLE
 from precis.model.isolation import Failure
 from precis.model.processes import refuse_within_import
 from precis.model.progress.stages import stage
-from precis.model.text.article import Article, TextSettings
-from precis.model.text.document import Document
+from precis.model.text.article import Article
+from precis.model.text.document import Document, TextSettings
 from precis.pipelines.corpus.formats import (
     HTML,
     OTHER_FORMAT,

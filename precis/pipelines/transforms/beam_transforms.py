@@ -24,8 +24,8 @@ from apache_beam.utils.shared import Shared
 from precis.model import files
 from precis.model.errors import UsageError
 from precis.model.processes import refuse_within_import
-from precis.model.text.article import Article, TextSettings
-from precis.model.text.document import Document
+from precis.model.text.article import Article
+from precis.model.text.document import Document, TextSettings
 from precis.pipelines.corpus.corpus import list_tasks, read_task
 from precis.pipelines.corpus.kept_fields import (
     kept_columns,

@@ -16,7 +16,7 @@ import pyarrow as pa
 from apache_beam.pvalue import PCollection, Row
 
 from precis.model.errors import UsageError
-from precis.model.text.article import TextSettings
+from precis.model.text.document import TextSettings
 from precis.pipelines.run.key_tables import ROWS_AT_ONCE, open_database
 from precis.pipelines.run.options import check_effects, option_names, read_flags
 from precis.pipelines.summarize.groups import (

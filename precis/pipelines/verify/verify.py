@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 from precis.model import files
 from precis.model.bundle.manifest import CONFIG_FILE, WEIGHTS_FILE
+from precis.model.config import SENTENCE_PAIRS
 from precis.model.errors import DataError, JobError, UsageError
 from precis.model.finished import SUCCESS_FILE
-from precis.model.records.dataset import FORMAT_VERSION, SENTENCE_PAIRS, DatasetInfo
+from precis.model.records.dataset import FORMAT_VERSION, DatasetInfo
 from precis.model.tokenization.folder import TOKENIZER_FOLDER
 from precis.pipelines.run.accounts import check_file_counts, total_counts
 from precis.pipelines.run.key_tables import open_database

@@ -5,9 +5,9 @@ import random
 import sys
 import unicodedata
 
-from precis.model.text.article import Article, TextSettings
+from precis.model.text.article import Article
 from precis.model.text.boilerplate import story_start
-from precis.model.text.document import Document
+from precis.model.text.document import Document, TextSettings
 from precis.model.text.normalization import one_line
 
 TEXT = "(CNN) -- Rain fell.  It was cold.\r\nNobody came."

@@ -3,7 +3,8 @@
 import pytest
 
 from precis.model.errors import UsageError
-from precis.model.text.article import Article, TextSettings
+from precis.model.text.article import Article
+from precis.model.text.document import TextSettings
 from precis.model.text.language import check_language, is_english, language_of
 
 ENGLISH = "The rain fell on the coast of the island, and they said that it was cold. "

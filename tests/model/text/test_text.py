@@ -8,8 +8,9 @@ import pytest
 from support.extractive_documents import sentences_of
 from support.summarize_runs import first_rows
 
-from precis.model.text.article import Article, TextSettings
+from precis.model.text.article import Article
 from precis.model.text.boilerplate import story_start
+from precis.model.text.document import TextSettings
 from precis.model.text.normalization import normalise
 from precis.model.text.words import join_words, split_chunks, words
 

@@ -6,7 +6,8 @@ import sys
 import pytest
 from support.corpus_records import read_corpus
 
-from precis.model.text.article import Article, TextSettings
+from precis.model.text.article import Article
+from precis.model.text.document import TextSettings
 from precis.pipelines.corpus.corpus import list_tasks
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.task import DeadLetter, to_article
