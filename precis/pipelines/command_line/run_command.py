@@ -29,6 +29,7 @@ from precis.pipelines.command_line.results import show_document
 from precis.pipelines.run.interruption import stopped_line
 from precis.pipelines.run.job_progress import (
     complain,
+    load_arrow,
     load_beam,
     load_tensorflow,
     shown,
@@ -89,6 +90,7 @@ def _run(program: str, name: str, flags: Mapping[str, Any], line: CommandLine) -
     command = COMMANDS[name]
     started = datetime.datetime.now(datetime.UTC)
     try:
+        load_arrow()
         if name == "summarize":
             document, flags = split_options(OneDocumentOptions, flags)
             if document.text:  # A single text needs no Beam.

@@ -6,8 +6,9 @@ import logging
 # of the process that started them.
 logging.getLogger().setLevel(logging.ERROR)
 
-from precis.pipelines.run.job_progress import load_beam  # noqa: E402
+from precis.pipelines.run.job_progress import load_arrow, load_beam  # noqa: E402
 
+load_arrow()
 load_beam()
 
 import precis.pipelines.engines.tasks  # noqa: E402, F401

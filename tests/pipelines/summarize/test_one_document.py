@@ -191,13 +191,20 @@ def test_warnings_of_a_summary_name_its_faults():
     ]
 
 
-def test_neither_beam_nor_tensorflow_is_imported():
+def test_neither_beam_nor_tensorflow_nor_pandas_is_imported(tmp_path):
+    (tmp_path / "pandas.py").touch()  # Arrow would import it.
     program = (
         "import sys\n"
         "from precis.pipelines.command_line.cli import main\n"
         "assert main(['summarize', '--text', 'article.txt']) == 0\n"
-        "print({'apache_beam', 'tensorflow'} & set(sys.modules))"
+        "print({'apache_beam', 'tensorflow', 'pandas'} & set(sys.modules))"
     )
     command = [sys.executable, "-c", program]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        command,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert done.stdout.splitlines()[-1] == "set()", done.stderr
