@@ -25,7 +25,7 @@ from precis.pipelines.engines.beam_runner import (
     run_pipeline,
 )
 from precis.pipelines.engines.remote_checks import check_remote
-from precis.pipelines.engines.tasks import RunTasks, TaskReport, TaskWorker
+from precis.pipelines.engines.tasks import Gather, RunTasks, TaskReport, TaskWorker
 from precis.pipelines.evaluate.evaluation_table import (
     Scores,
     as_markdown,
@@ -108,9 +108,9 @@ def evaluate(*, beam_args: Sequence[str] = (), **flags: Any) -> Scores:
         worker = ScoreWorker(options, folder, len(ranges))
         _ = (
             pipeline
-            | "ListRanges" >> beam.Create(ranges)
+            | "ListRanges" >> beam.Create(ranges, reshuffle=False)
             | "ScoreRows" >> RunTasks(worker, processes=processes)
-            | "GatherScores" >> beam.combiners.ToList()
+            | "GatherScores" >> Gather()
             | "PublishResult" >> beam.Map(publish, options, folder, missing)
         )
         # Results of other rows must not be mistaken for the new ones, even if the

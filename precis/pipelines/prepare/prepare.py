@@ -48,7 +48,7 @@ from precis.pipelines.engines.beam_runner import (
     run_pipeline,
 )
 from precis.pipelines.engines.remote_checks import check_remote
-from precis.pipelines.engines.tasks import RunTasks, Step, TaskReport
+from precis.pipelines.engines.tasks import Gather, RunTasks, Step, TaskReport
 from precis.pipelines.prepare.encoding_pass import EncodeWorker
 from precis.pipelines.prepare.options import PREPARE, PrepareOptions
 from precis.pipelines.prepare.vocabulary_pass import (
@@ -136,14 +136,14 @@ def plan(
         encode = EncodeWorker(corpus, options, job)
         _ = (
             pipeline
-            | "ListTasks" >> beam.Create(tasks)
+            | "ListTasks" >> beam.Create(tasks, reshuffle=False)
             | "ScanTasks" >> RunTasks(scan, Step(job, "scan"), processes=processes)
-            | "AwaitScanned" >> beam.combiners.ToList()
+            | "AwaitScanned" >> Gather()
             | "JoinScanned" >> beam.Map(join_scanned, job, options)
             | "ListJoinedTasks" >> beam.FlatMap(lambda _: tasks)
             | "EncodeTasks"
             >> RunTasks(encode, Step(job, "encode"), processes=processes)
-            | "GatherReports" >> beam.combiners.ToList()
+            | "GatherReports" >> Gather()
             | "PublishDataset"
             >> beam.Map(publish_dataset, options, corpus, job, provenance)
         )

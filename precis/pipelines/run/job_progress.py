@@ -427,7 +427,7 @@ def _without(*names: str) -> Iterator[None]:
 
     def refuse(name: str, *_: Any) -> None:
         if name in names:
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+            raise ModuleNotFoundError(f"No module named {name!r}")
 
     # Not `sys.modules[name] = None`: for modules compiled by Cython, such as those of
     # Arrow, an import then gives None.

@@ -53,7 +53,13 @@ from precis.pipelines.engines.beam_runner import (
     works_in_this_process,
 )
 from precis.pipelines.engines.remote_checks import check_remote
-from precis.pipelines.engines.tasks import RunTasks, Step, TaskReport, TaskWorker
+from precis.pipelines.engines.tasks import (
+    Gather,
+    RunTasks,
+    Step,
+    TaskReport,
+    TaskWorker,
+)
 from precis.pipelines.run.accounts import count_by_file
 from precis.pipelines.run.hub import with_local_bundles
 from precis.pipelines.run.job import (
@@ -353,7 +359,7 @@ def _run_to_end(
         reports = _add_step(reports, "Groups", groups, join_groups, run)
     _ = (
         reports
-        | "GatherReports" >> beam.combiners.ToList()
+        | "GatherReports" >> Gather()
         | "WriteManifest" >> beam.Map(write_manifest, run)
     )
     run_pipeline(pipeline, stages)
@@ -365,7 +371,7 @@ def _await_keys(
     """The tasks of the corpus; if the run has keys, after its documents were compared
     with each other and with earlier runs.
     """
-    listed = pipeline | "ListTasks" >> beam.Create(tasks)
+    listed = pipeline | "ListTasks" >> beam.Create(tasks, reshuffle=False)
     if run.has_keys or run.groups.group_by:
         forget_copies(run, tasks)
     if not run.has_keys:
@@ -386,7 +392,7 @@ def _add_step(
     """Adds a step whose tasks are listed after other reports; returns all reports."""
     added = (
         reports
-        | f"Await{name}" >> beam.combiners.ToList()
+        | f"Await{name}" >> Gather()
         | f"List{name}" >> beam.FlatMap(list_tasks, *given)
         | f"Make{name}" >> step
     )

@@ -15,7 +15,7 @@ from support.waiting import wait_until
 from precis.model import processes
 from precis.model.errors import DataError, JobError
 from precis.pipelines.engines.beam_runner import count_workers, pipeline_options
-from precis.pipelines.engines.tasks import TaskReport, TaskWorker, run_in_processes
+from precis.pipelines.engines.tasks import TaskReport, TaskWorker, run_tasks_here
 
 
 class Number(NamedTuple):
@@ -69,14 +69,14 @@ class SpellingWorker(TaskWorker):
 def test_an_error_of_a_process_ends_all(number, kind, message):
     numbers = [Number(number, ("a.jsonl", "b.jsonl")), *map(Number, range(8))]
     with pytest.raises(kind, match=message):
-        list(run_in_processes(numbers, SpellingWorker(), None, 2))
+        list(run_tasks_here(numbers, SpellingWorker(), None, 2))
     assert not multiprocessing.active_children()
 
 
 @pytest.mark.slow
 def test_a_process_that_dies_once_costs_nothing(tmp_path):
     worker = SpellingWorker(str(tmp_path))
-    reports = run_in_processes([Number(2), Number(16)], worker, None, 2)
+    reports = run_tasks_here([Number(2), Number(16)], worker, None, 2)
     pids, words = zip(*(report.figures for report in reports), strict=True)
     assert sorted(map(len, words)) == [2, 16] and os.getpid() not in pids
     assert not multiprocessing.active_children()

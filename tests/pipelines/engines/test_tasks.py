@@ -9,7 +9,7 @@ import apache_beam as beam
 import pytest
 from apache_beam.metrics import MetricsFilter
 from apache_beam.testing import test_pipeline
-from apache_beam.testing.util import assert_that
+from apache_beam.testing.util import assert_that, equal_to
 
 from precis.model import files
 from precis.model.errors import JobError
@@ -17,6 +17,7 @@ from precis.model.progress import counters
 from precis.pipelines.corpus.dead_letters import DeadLetter, DeadLetterWriter
 from precis.pipelines.corpus.task import FileError, Position, unread_file
 from precis.pipelines.engines.tasks import (
+    Gather,
     RunTasks,
     Step,
     TaskReport,
@@ -125,6 +126,13 @@ def counted(tmp_path, monkeypatch):
         return counters.sum_counts(counters.totals(str(folder)).values())[:6]
 
     return counted
+
+
+@pytest.mark.parametrize("elements", [[], [1], [1, 1, 2]])
+def test_all_elements_are_gathered_in_one_list(elements):
+    with test_pipeline.TestPipeline() as pipeline:
+        gathered = pipeline | beam.Create(elements) | Gather()
+        assert_that(gathered | beam.Map(sorted), equal_to([elements]))
 
 
 @pytest.mark.parametrize("processes", [1, 2])
