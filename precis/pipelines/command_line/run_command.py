@@ -33,6 +33,7 @@ from precis.pipelines.run.job_progress import (
     load_beam,
     load_tensorflow,
     shown,
+    without,
 )
 from precis.pipelines.run.options import ProgressOptions, split_options, with_dashes
 from precis.pipelines.summarize.options import OneDocumentOptions
@@ -104,7 +105,8 @@ def _run(program: str, name: str, flags: Mapping[str, Any], line: CommandLine) -
             flags = {**flags, "beam_args": line.beam_args}
         if command.uses_tensorflow:
             load_tensorflow()
-        result = load_function(function_of(name))(**flags)
+        with without("IPython"):  # Beam would look whether it runs in a notebook.
+            result = load_function(function_of(name))(**flags)
         return command.show(result, {**flags, "started": started}) or 0
     except ModuleNotFoundError as error:
         from precis.pipelines.doctor.packages import missing_package

@@ -409,7 +409,7 @@ def load_beam(beam_args: Sequence[str] = ()) -> None:
         the clients of services are left out, which take a third of the time.
     """
     left_out = () if beam_args else BEAM_CLIENTS
-    with stage("loading Beam", is_brief=True), _without(*left_out):
+    with stage("loading Beam", is_brief=True), without(*left_out):
         importlib.import_module("apache_beam")
 
 
@@ -417,12 +417,12 @@ def load_arrow() -> None:
     """Imports Arrow, which imports pandas with its first array if pandas is installed.
     Commands have no frames of pandas, which takes ten times as long as Arrow.
     """
-    with _without("pandas"):
+    with without("pandas"):
         importlib.import_module("pyarrow").array([0])
 
 
 @contextlib.contextmanager
-def _without(*names: str) -> Iterator[None]:
+def without(*names: str) -> Iterator[None]:
     """Lets the block import as if some modules were not installed."""
 
     def refuse(name: str, *_: Any) -> None:
