@@ -20,7 +20,6 @@ import numpy as np
 from precis.model.extractive.config import SelectionConfig
 from precis.model.extractive.expected import best_sentences
 from precis.model.extractive.graph import lexrank
-from precis.model.extractive.headlines import find_headline
 from precis.model.extractive.terms import Terms, find_terms
 from precis.model.text.language import ENGLISH, is_english
 from precis.model.text.length_limit import line_size
@@ -100,6 +99,8 @@ def choose_of_group(
     # Relative to the largest, with nine digits.
     scores = np.round(scores / (scores.max(initial=0.0) or 1.0), 9)
     if selection.is_headline and is_english(language):
+        from precis.model.extractive.headlines import find_headline
+
         found = find_headline(texts, scores, limit=selection.limit, is_text=False)
         chosen, line = ([found.place], found.line) if found else ([], "")
     else:

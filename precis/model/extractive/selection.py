@@ -8,7 +8,6 @@ import numpy as np
 
 from precis.model.extractive.config import SelectionConfig
 from precis.model.extractive.expected import select_expected
-from precis.model.extractive.headlines import find_headline
 from precis.model.extractive.references import NumberedReference
 from precis.model.text.boilerplate import is_page_sentence
 from precis.model.text.language import ENGLISH, is_english
@@ -75,6 +74,8 @@ def extract(
     )
     line = ""
     if selection.is_headline and is_english(language):
+        from precis.model.extractive.headlines import find_headline
+
         found = find_headline(texts, scores, limit=selection.limit)
         selected = [] if found is None else [found.place]
         if found and found.line != " ".join(texts[found.place].split()):
