@@ -477,7 +477,7 @@ def summarize(
     precision: Literal[
         "float32", "mixed_bfloat16", "mixed_float16", "int8"
     ] = "float32",
-    engine: Literal["tensorflow", "ctranslate2"] = "tensorflow",
+    engine: Literal["tensorflow", "ctranslate2", "auto"] = "tensorflow",
     sentences: int = 0,
     max_words: int = 0,
     max_chars: int = 0,
@@ -607,7 +607,7 @@ def summarize_frame(
     precision: Literal[
         "float32", "mixed_bfloat16", "mixed_float16", "int8"
     ] = "float32",
-    engine: Literal["tensorflow", "ctranslate2"] = "tensorflow",
+    engine: Literal["tensorflow", "ctranslate2", "auto"] = "tensorflow",
     sentences: int = 0,
     max_words: int = 0,
     max_chars: int = 0,
@@ -710,7 +710,7 @@ def summarize_text(
     precision: Literal[
         "float32", "mixed_bfloat16", "mixed_float16", "int8"
     ] = "float32",
-    engine: Literal["tensorflow", "ctranslate2"] = "tensorflow",
+    engine: Literal["tensorflow", "ctranslate2", "auto"] = "tensorflow",
     sentences: int = 0,
     max_words: int = 0,
     max_chars: int = 0,

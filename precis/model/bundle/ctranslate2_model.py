@@ -56,16 +56,22 @@ def check_network(bundle: Bundle) -> None:
     Raises:
       UsageError: the network differs; the message names the differences.
     """
-    try:
-        special = special_tokens(bundle.tokenizer, bundle.special)
-        checkpoint_settings(bundle.config, special)
-    except UsageError as error:
-        reason = str(error).rpartition("; ")[0] or error
+    if reason := network_difference(bundle):
         raise UsageError(
             "`engine=ctranslate2` runs only networks that `precis export` can write: "
             f"{reason}; leave out `engine=`, or train with `layout=bart` "
             "`pointer=False`"
-        ) from error
+        )
+
+
+def network_difference(bundle: Bundle) -> str:
+    """How a network differs from BART, PEGASUS and T5; empty if it computes one."""
+    try:
+        special = special_tokens(bundle.tokenizer, bundle.special)
+        checkpoint_settings(bundle.config, special)
+    except UsageError as error:
+        return str(error).rpartition("; ")[0] or str(error)
+    return ""
 
 
 @contextlib.contextmanager

@@ -6,6 +6,7 @@ renormalised. Scores, ranks and margins are computed from its log-probabilities 
 `searcher`.
 """
 
+import dataclasses
 import itertools
 import math
 import os
@@ -17,7 +18,11 @@ from typing import Any
 import ctranslate2  # pyright: ignore[reportMissingImports]  # Not in the lock.
 import numpy as np
 
-from precis.model.bundle.ctranslate2_model import check_network, converted_bundle
+from precis.model.bundle.ctranslate2_model import (
+    check_network,
+    converted_bundle,
+    network_difference,
+)
 from precis.model.bundle.network_bundle import Bundle
 from precis.model.errors import UsageError
 from precis.model.inference.batches import (
@@ -35,6 +40,16 @@ from precis.model.text.length_limit import LengthLimit
 _AVX512 = {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"}
 # Hypotheses with a log-probability below this hold a forbidden token.
 _IMPOSSIBLE = -5e8
+# The settings with which both engines write the same tokens, in all searches and in
+# beam searches.
+_SAME_TOKENS = {
+    **dict(no_repeat_ngram=0, min_summary_tokens=0, repetition_penalty=1.0),
+    **dict(supported="", common_pieces=0, suppressed=()),
+}
+_SAME_BEAM = {
+    **dict(early_stopping="first_k", length_penalty_form="average"),
+    **dict(unfinished="compete", prefix=(), last_id=None, more_end_ids=()),
+}
 
 
 def check_engine(bundle: Bundle, config: SearchConfig) -> None:
@@ -55,6 +70,26 @@ def check_engine(bundle: Bundle, config: SearchConfig) -> None:
         raise UsageError(
             f"`engine=ctranslate2` does not support {name}; leave one of them out"
         )
+
+
+def why_not(bundle: Bundle, config: SearchConfig, limit: LengthLimit) -> str:
+    """Why CTranslate2 may write other tokens than TensorFlow; empty if it cannot."""
+    if reason := network_difference(bundle):
+        return f"ctranslate2 does not run this network: {reason}"
+    special = special_tokens(bundle.tokenizer, bundle.special)
+    given = {**dataclasses.asdict(special), **dataclasses.asdict(config)}
+    is_beam = config.beam_width > 1
+    same: dict[str, Any] = _SAME_TOKENS | (_SAME_BEAM if is_beam else {})
+    reasons = [
+        f"{name} is {given[name]!r}, not {value!r}"
+        for name, value in same.items()
+        if given[name] != value
+    ]
+    if is_beam and limit:
+        reasons.append("summaries have a length limit")
+    if is_beam and not config.length_penalty:
+        reasons.append("length_penalty is 0")  # The best hypothesis must have ended.
+    return f"ctranslate2 may write other tokens, as {reasons[0]}" if reasons else ""
 
 
 def _choose_instructions() -> None:

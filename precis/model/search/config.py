@@ -15,7 +15,7 @@ from precis.model.config import (
 from precis.model.errors import UsageError
 
 # The library that computes a network.
-TENSORFLOW, CTRANSLATE2 = "tensorflow", "ctranslate2"
+TENSORFLOW, CTRANSLATE2, AUTO = "tensorflow", "ctranslate2", "auto"
 LENGTH_PENALTIES = ("none", "average", "wu")
 EARLY_STOPPING = ("never", "first_k", "bound")
 NUMBERS, NAMES = "numbers", "names"

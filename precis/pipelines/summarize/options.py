@@ -34,6 +34,7 @@ from precis.model.extractive.config import (
 )
 from precis.model.quality.flags import FallbackConfig
 from precis.model.search.config import (
+    AUTO,
     CTRANSLATE2,
     TENSORFLOW,
     SearchConfig,
@@ -263,8 +264,9 @@ class SummarizeOptions(Options):
     engine: str = flag(
         TENSORFLOW,
         "library that runs the network of --bundle; ctranslate2 is for BART, PEGASUS "
-        "and T5 without a pointer, and may find other summaries",
-        choices=(TENSORFLOW, CTRANSLATE2),
+        "and T5 without a pointer, and may find other summaries; auto takes it where "
+        "it is installed and finds the same",
+        choices=(TENSORFLOW, CTRANSLATE2, AUTO),
         affects=SEARCH,
     )
 
@@ -275,8 +277,8 @@ class SummarizeOptions(Options):
                 f"merged_length must be above 1, not {self.merged_length:g}; "
                 "0 is the square root of the number of passages"
             )
-        has_mixed = self.engine == TENSORFLOW
-        if self.precision in ((INT8,) if has_mixed else PRECISIONS[1:]):
+        allowed = {TENSORFLOW: PRECISIONS, CTRANSLATE2: (PRECISIONS[0], INT8)}
+        if self.precision not in allowed.get(self.engine, PRECISIONS[:1]):
             raise UsageError(
                 f"--engine {self.engine} has no --precision {self.precision}; use "
                 "float32, or int8 with --engine ctranslate2"

@@ -154,8 +154,9 @@ def plan(
     corpus, *summary_options, earlier, result, groups, failures, workers = option_groups
     corpus = with_group_field(corpus, groups)
     check_effects([groups])
-    recorded = recorded_flags(option_groups)
     settings = summary_settings(*summary_options, text=corpus.text_settings)
+    option_groups[1] = settings.options  # `auto` has become an engine
+    recorded = recorded_flags(option_groups)
     settings = with_search_processes(settings, beam_options, workers=workers.workers)
     if settings.uses_tensorflow:
         check_tensorflow(beam_options)

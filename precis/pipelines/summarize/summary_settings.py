@@ -5,7 +5,9 @@ The command and the transform `SummarizeDocuments` read them from the same flags
 
 import contextlib
 import dataclasses
+import functools
 import importlib
+import importlib.util
 import json
 import os
 from collections.abc import Mapping
@@ -32,16 +34,26 @@ from precis.model.bundle.network_bundle import (
     open_bundle,
 )
 from precis.model.bundle.summarizer_bundle import with_flags_of_bundle
-from precis.model.config import ENDPOINTS, SENTENCE_PAIRS, WriterKind, suggestion
+from precis.model.config import (
+    ENDPOINTS,
+    SENTENCE_PAIRS,
+    WriterKind,
+    install_command,
+    suggestion,
+)
 from precis.model.errors import PrecisError, UsageError
 from precis.model.extractive.config import NEURAL, ORACLE, SelectionConfig
 from precis.model.extractive.methods import METHODS
 from precis.model.inference.bulk_summarizer import ModelSearch
 from precis.model.inference.claim_checker import open_checker
 from precis.model.keyphrases.classifier import KeyphraseModel
+from precis.model.processes import has_accelerator
+from precis.model.progress.stages import say
 from precis.model.quality.flags import FallbackConfig
 from precis.model.search.config import (
+    AUTO,
     CTRANSLATE2,
+    TENSORFLOW,
     SearchConfig,
     check_vocabularies,
 )
@@ -229,6 +241,9 @@ def summary_settings(
     check_language(text.language)
     check_methods(options)
     check_writing(options, decoding)
+    if options.engine == AUTO and options.bundle and not options.is_endpoint:
+        engine = choose_engine(options, selection, decoding)
+        options = dataclasses.replace(options, engine=engine)
     writer = writer_of(options)
     check_effects([options, selection, fallback, decoding], writer)
     model_ids = read_model_ids(options, decoding)
@@ -265,6 +280,34 @@ def writer_of(options: SummarizeOptions) -> WriterKind | None:
     return (
         WriterKind.CTRANSLATE2 if options.engine == CTRANSLATE2 else WriterKind.NETWORK
     )
+
+
+def choose_engine(
+    options: SummarizeOptions, selection: SelectionConfig, decoding: SearchConfig
+) -> str:
+    """The engine that `auto` stands for: CTranslate2 if it is sure to write the tokens
+    that TensorFlow writes. A line says which, and why.
+    """
+    if importlib.util.find_spec(CTRANSLATE2) is None:
+        reason = f"ctranslate2 is not installed; {install_command(CTRANSLATE2)}"
+    elif has_accelerator():
+        reason = "this machine has an accelerator"
+    elif options.write == WRITE_SENTENCES:
+        reason = "a summarizer needs the probability of each token"
+    else:
+        from precis.model.inference.ctranslate2_searcher import why_not
+
+        reason = why_not(open_bundle(options.bundle), decoding, selection.limit)
+    engine = TENSORFLOW if reason else CTRANSLATE2
+    reason = reason or "it writes the same tokens as tensorflow"
+    _say_once(
+        f"precis summarize: --engine auto is {engine} for {options.bundle}: {reason}"
+    )
+    return engine
+
+
+# A program may summarize texts one by one with the same settings.
+_say_once = functools.lru_cache(say)
 
 
 def check_methods(options: SummarizeOptions) -> None:

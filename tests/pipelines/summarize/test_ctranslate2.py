@@ -5,18 +5,25 @@ CTranslate2 computes, and what it refuses.
 import functools
 import importlib.util
 import os
+import re
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from support.command_line import precis, write_jsonl
 from support.corpus_records import story
 from support.huggingface_bundles import save_layout, write_small_checkpoint
+from support.small_checkpoint import write_checkpoint, write_tokenizer
 from support.summarize_runs import manifest_of, rows_of, settings_of
 
 from precis.model.bundle.ctranslate2_model import converted_bundle
 from precis.model.bundle.network_bundle import open_bundle
 from precis.model.errors import UsageError
+from precis.model.extractive.config import SelectionConfig
+from precis.model.search.config import SearchConfig
 from precis.pipelines.bundles.import_checkpoint import import_checkpoint
+from precis.pipelines.summarize.options import SummarizeOptions
+from precis.pipelines.summarize.summary_settings import choose_engine
 
 pytestmark = [
     pytest.mark.parity,
@@ -29,18 +36,25 @@ pytestmark = [
 # document is done once the beam has ended, the same hypotheses.
 PLAIN = {"no_repeat_ngram": 0, "min_summary_tokens": 0, "early_stopping": "first_k"}
 ENGINE = {"engine": "ctranslate2"}
+AUTO = {"engine": "auto", "beam_width": 3, **PLAIN}
 
 
 @pytest.fixture(scope="module")
 def bundle(tmp_path_factory):
-    """A function that gives the bundle of a kind of network; `own` is one of ours."""
+    """A function that gives the bundle of a kind of network; `own` is one of ours, and
+    `unforced` is a T5 without forced tokens.
+    """
     made: dict[str, str] = {}
 
     def make(kind: str) -> str:
         folder = tmp_path_factory.mktemp(kind)
         if kind == "own":
             return save_layout(folder, "bart")
-        write_small_checkpoint(folder, kind)
+        if kind == "unforced":
+            write_checkpoint(folder, kind="t5", generation=None)
+            write_tokenizer(folder)
+        else:
+            write_small_checkpoint(folder, kind)
         output = str(folder / "bundle")
         import_checkpoint(checkpoint=str(folder), output=output)
         return output
@@ -108,6 +122,72 @@ def test_precisions_are_other_settings_whose_rows_are_not_mixed(
     assert names == ["float32", "float32.lock", "int8", "int8.lock"]
 
 
+def test_auto_takes_it_for_equal_tokens_and_names_the_engine_that_it_took(
+    bundle, corpus, tmp_path, monkeypatch, capsys
+):
+    network = bundle("unforced")
+    rows = {
+        engine: run(corpus, tmp_path / engine, network, **{**AUTO, "engine": engine})
+        for engine in ("tensorflow", "ctranslate2", "auto")
+    }
+    texts = {name: [row["summary"] for row in each] for name, each in rows.items()}
+    assert texts["auto"] == texts["tensorflow"] and len({*texts["auto"]}) > 3
+    for name in ("settings_id", "decode_id"):
+        ids = [rows[engine][0][name] for engine in rows]
+        assert ids[2] == ids[1] != ids[0]
+    provenance = manifest_of(tmp_path / "auto")["provenance"]
+    assert provenance["flags"]["engine"] == "ctranslate2"
+    said = capsys.readouterr().err
+    assert f"auto is ctranslate2 for {network}: it writes the same tokens" in said
+    monkeypatch.setitem(sys.modules, "ctranslate2", None)  # as if not installed
+    flags = {"bundle": network, "corpus": corpus, **AUTO, "extractive": "lead"}
+    flags |= {"limit": 12, "long_documents": "head", "min_source_words": 0}
+    assert precis("summarize", **flags, output=str(tmp_path / "auto")) == 2
+    said = capsys.readouterr().err
+    assert "auto is tensorflow for" in said and "is not installed; pip install" in said
+    assert "other settings: --engine ctranslate2 there, not given here" in said
+
+
+@pytest.mark.parametrize(
+    ("kind", "flags", "reason"),
+    [
+        ("own", {}, r"suppressed is \(0, 1, 2\), not \(\)"),
+        ("t5", {}, "last_id is 1, not None"),
+        ("bart", {}, r"prefix is \(0,\), not \(\)"),
+        ("unforced", {"no_repeat_ngram": 3}, "no_repeat_ngram is 3, not 0"),
+        ("unforced", {"min_summary_tokens": 2}, "min_summary_tokens is 2, not 0"),
+        ("unforced", {"repetition_penalty": 1.2}, "repetition_penalty is 1.2, not 1"),
+        ("unforced", {"supported": "names"}, "supported is 'names', not ''"),
+        ("unforced", {"common_pieces": 99}, "common_pieces is 99, not 0"),
+        ("unforced", {"early_stopping": "bound"}, "early_stopping is 'bound', not 'f"),
+        ("unforced", {"unfinished": "last"}, "unfinished is 'last', not 'compete'"),
+        ("unforced", {"length_penalty_form": "wu"}, "form is 'wu', not 'average'"),
+        ("unforced", {"length_penalty": 0.0}, "length_penalty is 0$"),
+        ("unforced", {"max_words": 9}, "summaries have a length limit"),
+    ],
+)
+def test_auto_says_which_rule_could_change_a_token(kind, flags, reason, bundle, capsys):
+    settings = settings_of(bundle=bundle(kind), **{**AUTO, **flags})
+    assert settings.options.engine == "tensorflow"
+    assert re.search(f"may write other tokens, as .*{reason}", capsys.readouterr().err)
+
+
+def test_auto_leaves_accelerators_and_summarizers_to_tensorflow(monkeypatch, capsys):
+    options = SummarizeOptions(output="o", bundle="b", write="sentences", engine="auto")
+    configs = options, SelectionConfig(), SearchConfig()
+    assert choose_engine(*configs) == "tensorflow"
+    monkeypatch.setattr("precis.model.processes._DEVICES", (os.devnull,))
+    assert choose_engine(*configs) == "tensorflow"
+    first, second = capsys.readouterr().err.splitlines()
+    assert "for b: a summarizer needs the probability of each token" in first
+    assert "for b: this machine has an accelerator" in second
+
+
+def test_auto_takes_it_for_a_greedy_search_with_any_end(bundle):
+    flags = {**AUTO, "beam_width": 1, "early_stopping": "never", "unfinished": "last"}
+    assert settings_of(bundle=bundle("t5"), **flags).options.engine == "ctranslate2"
+
+
 def test_a_network_is_converted_once_or_where_nothing_can_be_written_for_a_while(
     bundle, monkeypatch
 ):
@@ -137,6 +217,9 @@ def test_a_network_is_converted_once_or_where_nothing_can_be_written_for_a_while
         ({"precision": "mixed_bfloat16"}, "ctranslate2 has no --precision mixed_bfl"),
         ({"write": "sentences"}, "not give the probability of each .* leave --eng"),
         ({"engine": "tensorflow", "precision": "int8"}, "tensorflow has no --precis"),
+        ({"engine": "auto", "precision": "int8"}, "auto has no --precision int8; use"),
+        ({"engine": "auto", "precision": "mixed_bfloat16"}, "auto has no --precision"),
+        ({"engine": "auto", "bundle": "openai://h:1/v1#m"}, "auto` has no effect wh"),
         (
             {"bundle": "openai://h:1/v1#m"},
             "`engine=ctranslate2` has no effect where an",
@@ -148,7 +231,7 @@ def test_what_ctranslate2_does_not_do_is_refused(flags, message, bundle):
         settings_of(**{"bundle": bundle("bart"), **ENGINE, **flags})
 
 
-def test_networks_of_other_families_are_refused(tmp_path):
+def test_networks_of_other_families_are_refused(tmp_path, capsys):
     for changes, words in (
         ({"pointer": True}, "write: .* pointer is True here, but False there; leave"),
         ({"positions": "rotary"}, "positions is rotary here"),
@@ -158,3 +241,6 @@ def test_networks_of_other_families_are_refused(tmp_path):
             UsageError, match=f"ctranslate2` runs only networks .*{words}"
         ):
             settings_of(bundle=folder, **ENGINE)
+        assert settings_of(bundle=folder, **AUTO).options.engine == "tensorflow"
+        said = capsys.readouterr().err
+        assert "ctranslate2 does not run this network: transformers has no equa" in said
