@@ -12,7 +12,8 @@ a million` does not support `a million`.
 
 import functools
 import itertools
-from collections.abc import Container, Sequence
+import operator
+from collections.abc import Container, Iterator, Sequence
 from typing import NamedTuple
 
 from precis.model.quality.dates import days_of_months, is_supported, stated_dates
@@ -112,6 +113,13 @@ def unsupported_facts(sentences: Sequence[str], facts: SourceFacts) -> Unsupport
       sentences: the lines of the summary.
       facts: the facts of the source.
     """
+    return UnsupportedFacts._make(find_facts(sentences, facts))
+
+
+def find_facts(
+    sentences: Sequence[str], facts: SourceFacts
+) -> Iterator[list[str] | None]:
+    """The fields of `unsupported_facts`, each computed when it is asked for."""
     is_extract = all(sentence in facts.sentences for sentence in sentences)
     lines = [] if is_extract else [readable(normalise(each)) for each in sentences]
     plain_lines = list(map(plain, lines))
@@ -122,24 +130,34 @@ def unsupported_facts(sentences: Sequence[str], facts: SourceFacts) -> Unsupport
     words_by_line = [
         [token[0].casefold() for token in of_line] for of_line in tokens_by_line
     ]
-    numbers = [
-        " ".join(words[start:end])
-        for words in words_by_line
-        for start, end, values in stated_numbers(words)
-        if not facts.has_number(words[start:end], values)
-        and (facts.is_english or words[start][0].isdigit())
-    ]
-    if not facts.is_english:
-        return UnsupportedFacts(numbers, None, None)
-    dates = [
-        date.text
-        for words in words_by_line
-        for date in stated_dates(words)
-        if not is_supported(date, facts.names.has, facts.days if date.day else set())
-    ]
-    if sentences and all(sentence == sentence.lower() for sentence in sentences):
-        return UnsupportedFacts(numbers, dates, None)
-    names = unsupported_names(lines, tokens_by_line, facts.names)
-    for line, of_line in zip(plain_lines, tokens_by_line, strict=True):
-        names += joined_names(line, of_line, facts.names)
-    return UnsupportedFacts(numbers, dates, names)
+
+    def numbers() -> list[str]:
+        return [
+            " ".join(words[start:end])
+            for words in words_by_line
+            for start, end, values in stated_numbers(words)
+            if not facts.has_number(words[start:end], values)
+            and (facts.is_english or words[start][0].isdigit())
+        ]
+
+    def dates() -> list[str] | None:
+        if not facts.is_english:
+            return None
+        has = facts.names.has
+        return [
+            date.text
+            for words in words_by_line
+            for date in stated_dates(words)
+            if not is_supported(date, has, facts.days if date.day else set())
+        ]
+
+    def names() -> list[str] | None:
+        is_lower = sentences and all(each == each.lower() for each in sentences)
+        if is_lower or not facts.is_english:
+            return None
+        found = unsupported_names(lines, tokens_by_line, facts.names)
+        for line, of_line in zip(plain_lines, tokens_by_line, strict=True):
+            found += joined_names(line, of_line, facts.names)
+        return found
+
+    return map(operator.call, (numbers, dates, names))

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from precis.model import rouge
 from precis.model.keyphrases.references import f1
-from precis.model.quality.facts import SourceFacts, unsupported_facts
+from precis.model.quality.facts import SourceFacts, find_facts
 from precis.model.quality.flags import ABSTRACTIVE, FLAGS, SOURCE
 from precis.model.text.language import ENGLISH, is_english, language_of
 from precis.model.text.normalization import normalise
@@ -247,15 +247,15 @@ def _score(
     the highest value (Lin 2004, section 2.1), as in `score_multi` of rouge-score. None
     if ROUGE can read no reference.
     """
-    scores = {}
-    for system, text in texts.items():
-        if system != REFERENCE:
-            by_reference = [reference.score(text) for reference in references]
-            scores[system] = {
-                measure: max((score[measure] for score in by_reference), default=None)
-                for measure in rouge.MEASURES
-            }
-    return scores
+    written = {system: text for system, text in texts.items() if system != REFERENCE}
+    scores: dict[str, dict[str, float | None]] = {}
+    for text in {*written.values()}:  # The shown text is the text of a system.
+        by_reference = [reference.score(text) for reference in references]
+        scores[text] = {
+            measure: max((score[measure] for score in by_reference), default=None)
+            for measure in rouge.MEASURES
+        }
+    return {system: scores[text] for system, text in written.items()}
 
 
 def _arrays(
@@ -328,7 +328,7 @@ def add_facts_of_reference(
     for system in {ABSTRACTIVE, SUMMARY} & texts.keys() & measured.keys():
         text = texts[system]
         if text not in known:
-            known[text] = not any(unsupported_facts(text.splitlines(), reference))
+            known[text] = not any(find_facts(text.splitlines(), reference))
         measured[system][HAS_FACTS] = known[text]
 
 
