@@ -85,16 +85,15 @@ class Reference:
         """
         lines = [self._line(text) for text in summary.split("\n")]
         tokens = [token for line, _ in lines for token in line]
-        unigrams = Counter(tokens)
         matched = set().union(*(places for _, places in lines))
         # A word of the summary counts once, even if several lines of the reference
         # match it, as in ROUGE 1.5.5.
         matched_words = Counter(self._tokens[place] for place in matched)
         hits = {
-            "rouge1": _shared(self._unigrams, unigrams),
-            "rouge2": _shared(self._bigrams, Counter(itertools.pairwise(tokens))),
+            "rouge1": _shared(self._unigrams, tokens),
+            "rouge2": _shared(self._bigrams, itertools.pairwise(tokens)),
             "rougeL": _common_length(self._places, len(self._tokens), tokens),
-            "rougeLsum": _shared(matched_words, unigrams),
+            "rougeLsum": _shared(matched_words, tokens),
         }
         return {
             measure: _f1(
@@ -251,16 +250,13 @@ def _f1(hits: int, summary_tokens: int, reference_tokens: int, *, pairs: bool) -
     return 2 * precision * recall / (precision + recall) if hits else 0.0
 
 
-def _shared(reference: Mapping[Any, int], summary: Mapping[Any, int]) -> int:
+def _shared(reference: Mapping[Any, int], summary: Iterable[Any]) -> int:
     """How many n-grams two texts share.
 
     An n-gram counts as often as it occurs in the text that has it less often.
     """
-    return sum(
-        min(count, summary[ngram])
-        for ngram, count in reference.items()
-        if ngram in summary
-    )
+    counts = Counter(filter(reference.__contains__, summary))
+    return sum(map(min, counts.values(), map(reference.__getitem__, counts)))
 
 
 def _places(tokens: Sequence[str]) -> dict[str, int]:
@@ -313,13 +309,15 @@ def _common_places(
         return []
     full = column = (1 << length) - 1
     columns: list[tuple[int, int]] = []  # (matches, bits) of each token
-    for token in tokens:
-        if match := places.get(token, 0):
+    last = 0
+    for match in map(places.get, tokens, itertools.repeat(0)):
+        if match:
             both = column & match
             column = ((column + both) | (column - both)) & full
-        elif columns and not columns[-1][0]:
-            # A second column in a row without a match does not change the walk back.
+        elif not last:
+            # A column without a match changes the walk back only after a match.
             continue
+        last = match
         columns.append((match, column))
     common_places = []
     row = length

@@ -79,7 +79,9 @@ def flat(line: str) -> str:
 
 def shown_line(sentence: str) -> str:
     """A sentence of an article on one line, as summaries show it."""
-    return " ".join(re.sub(_BREAK, " ", _GLUED.sub("", sentence)).split())
+    if "\n" in sentence or "\r" in sentence:
+        sentence = re.sub(_BREAK, " ", _GLUED.sub("", sentence))
+    return " ".join(sentence.split())
 
 
 def _breaks_within(lines: Sequence[str]) -> set[int]:
