@@ -247,6 +247,8 @@ def cut(text: str, spans: Iterable[Span]) -> list[Piece]:
       spans: the spans in any order.
     """
     spans = [span for span in spans if span.start < min(span.end, len(text))]
+    if not spans:  # as most lines have none
+        return [(text, [])] if text else []
     places = {0, len(text), *(span.start for span in spans)}
     places |= {min(span.end, len(text)) for span in spans}
     ordered = sorted(places)

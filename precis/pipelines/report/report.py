@@ -202,9 +202,8 @@ def render(sections: Mapping[str, Any], documents: Sequence[ReportedDocument]) -
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    # Next to its details a source compresses well, because it repeats much of them.
-    packed = [{**each.details(), "source": each.source()} for each in documents]
-    starts = range(0, len(packed), DOCUMENTS_A_BLOCK)
+    starts = range(0, len(documents), DOCUMENTS_A_BLOCK)
+    blocks = (documents[at : at + DOCUMENTS_A_BLOCK] for at in starts)
     environment.filters["count"] = "{:,}".format
     text = environment.get_template("page.html").render(
         sections,
@@ -212,7 +211,11 @@ def render(sections: Mapping[str, Any], documents: Sequence[ReportedDocument]) -
         script=Markup(script),
         script_hash=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         list=pack([each.line() for each in documents]),
-        blocks=[pack(packed[at : at + DOCUMENTS_A_BLOCK]) for at in starts],
+        # Next to its details a source compresses well, because it repeats much of them.
+        blocks=[
+            pack([{**each.details(), "source": each.source()} for each in block])
+            for block in blocks
+        ],
         documents_a_block=DOCUMENTS_A_BLOCK,
     )
     return text.encode(errors="replace")
