@@ -18,6 +18,7 @@ from precis.model.errors import UsageError
 from precis.model.extractive.config import SelectionConfig
 from precis.model.progress.stages import stage
 from precis.model.text.article import Article
+from precis.model.text.document import Document
 from precis.model.text.length_limit import NO_LENGTH_LIMIT, LengthLimit
 from precis.pipelines.corpus.corpus import list_tasks, read_task
 from precis.pipelines.corpus.dead_letters import read_dead_letters
@@ -303,16 +304,21 @@ def compare_documents(
             records = {}
             try:
                 for record in reader:
-                    place = record.document if isinstance(record, Article) else record
+                    if isinstance(record, Article):
+                        place = record.document
+                        # Not the texts that the article has computed.
+                        kept = place, record.content_sha256
+                    else:
+                        place, kept = record, None
                     file = name_in_run(place.source_file)
-                    records[file, place.source_position] = record
+                    records[file, place.source_position] = kept
             except FileError as error:
                 name = error.letter.source_file
                 yield Finding(name, error.letter.detail)
                 connection.execute("INSERT INTO unread VALUES (?)", [name])
                 continue
             comparing.advance(reader.read.total())
-            are_articles = [isinstance(each, Article) for each in records.values()]
+            are_articles = list(map(bool, records.values()))
             batch = {
                 "source_file": pa.array([file for file, _ in records], pa.string()),
                 "source_position": pa.array([at for _, at in records], pa.string()),
@@ -321,9 +327,8 @@ def compare_documents(
             insert_rows(connection, "documents", pa.table(batch))
             rows = connection.execute(_ROWS_OF_BATCH).fetchall()
             for part, row, file, position, *values in rows:
-                record = records[file, position]
-                if isinstance(record, Article):
-                    for problem in _differences(record, *values):
+                if kept := records[file, position]:
+                    for problem in _differences(*kept, *values):
                         yield Finding(part, problem, f"row {row}")
     yield from ask(connection, _WRONG_DOCUMENTS, are_all_expected=are_all_expected)
 
@@ -340,13 +345,16 @@ def _moved_files(paths: Iterable[str], sources: Iterable[str]) -> Callable[[str]
 
 
 def _differences(
-    article: Article, document_id: str, sha256: str, extractive: list[dict[str, Any]]
+    document: Document,
+    content_sha256: str,
+    document_id: str,
+    sha256: str,
+    extractive: list[dict[str, Any]],
 ) -> Iterator[str]:
     """Describes the values of a row that differ from its document."""
-    document = article.document
     if document_id != document.document_id:
         yield "document_id differs from the document"
-    if sha256 != article.content_sha256:
+    if sha256 != content_sha256:
         yield "content_sha256 differs from the article; the document was changed"
     if any(
         document.article[item["start"] : item["end"]] != item["text"]
