@@ -40,7 +40,8 @@ if TYPE_CHECKING:  # slow to import, and only long documents need it
 _SMALL_SENTENCES = 128
 _SMALL_CELLS = 1_000_000
 # Documents whose words are read together; more would take memory without saving time.
-READ_TOGETHER = 512
+# The last bit of a score may depend on it.
+READ_TOGETHER = 256
 _NO_TERMS = STOP_WORDS | TOKENISED_FRAGMENTS
 _NO_TERM_HASH = bytes(8)
 # The capital of ı is I, not İ.
