@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from support.import_cases import FLAN, T5_SHAPE
+from support.import_reference import FLAN, T5_SHAPE
 from support.small_checkpoint import VOCABULARY, write_tokenizer
 
 _BERT = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4}

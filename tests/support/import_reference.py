@@ -16,13 +16,49 @@ import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import yaml
 
-from support.import_cases import CHECKPOINTS, VOCABULARY, Case
+VOCABULARY, DOCUMENTS = 83, 24
 
-DOCUMENTS = 24
+
+class Case(NamedTuple):
+    """A random checkpoint and how it is searched.
+
+    Attributes:
+      kind: its model_type.
+      shape: settings of its configuration.
+      generation: its generation settings.
+      runs: the settings of each search. An empty run has those of the checkpoint. None
+          means that a setting is absent.
+      end: the amount added to the logit of the end token, so that some summaries end
+          before the maximum length.
+      source_tokens, target_tokens: the lengths of the inputs.
+      bfloat16: whether it is saved in bfloat16.
+      is_untied: whether the output layer is separate from the embedding table.
+      files: changes to its config.json after it was saved.
+    """
+
+    kind: str
+    shape: Mapping[str, Any]
+    generation: Mapping[str, Any]
+    runs: list[Mapping[str, Any]]
+    end: float = 3.0
+    source_tokens: int = 24
+    target_tokens: int = 9
+    bfloat16: bool = False
+    is_untied: bool = False
+    files: Mapping[str, Any] = {}
+
+
+_READ = yaml.safe_load(
+    (Path(__file__).parent.parent / "data/import_cases.yaml").read_text()
+)
+CHECKPOINTS = {name: Case(**fields) for name, fields in _READ["cases"].items()}
+# A small T5, and how a FLAN-T5 differs from it.
+T5_SHAPE, FLAN = _READ["shared"]["t5_shape"], _READ["shared"]["flan"]
 
 
 def make_model(case: Case, seed: int) -> Any:

@@ -19,8 +19,7 @@ import numpy as np
 import pytest
 from support.command_line import run_reference
 from support.huggingface_bundles import read_folder, sample_bodies, save_layout
-from support.import_cases import CHECKPOINTS
-from support.import_reference import DOCUMENTS
+from support.import_reference import CHECKPOINTS, DOCUMENTS
 from support.modernbert_reference import CASES as MODERNBERTS
 from support.shared_networks import eagerly
 from tokenizers import Tokenizer as Library

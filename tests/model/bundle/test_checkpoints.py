@@ -16,7 +16,7 @@ import safetensors.numpy
 from support import small_encoder_checkpoint
 from support.encoder_states import states_of
 from support.frozen_reference import DATA, LENGTHS, LOGITS
-from support.import_cases import CHECKPOINTS
+from support.import_reference import CHECKPOINTS
 from support.small_checkpoint import (
     GENERATION,
     KINDS,
