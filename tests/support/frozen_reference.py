@@ -21,10 +21,9 @@ from pathlib import Path
 
 import numpy as np
 
-from support import small_checkpoint, small_encoder_checkpoint
+from support import DATA, small_checkpoint, small_encoder_checkpoint
 from support.raw_articles import reference_summaries
 
-DATA = Path(__file__).parent.parent / "data"
 # Every eleventh logit is kept.
 LOGITS = slice(None, None, 11)
 # The lengths of sources. Positions of PEGASUS and T5 are not learned and go beyond

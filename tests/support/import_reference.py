@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import yaml
+
+from support import read_table
 
 VOCABULARY, DOCUMENTS = 83, 24
 
@@ -53,9 +54,7 @@ class Case(NamedTuple):
     files: Mapping[str, Any] = {}
 
 
-_READ = yaml.safe_load(
-    (Path(__file__).parent.parent / "data/import_cases.yaml").read_text()
-)
+_READ = read_table("import_cases")
 CHECKPOINTS = {name: Case(**fields) for name, fields in _READ["cases"].items()}
 # A small T5, and how a FLAN-T5 differs from it.
 T5_SHAPE, FLAN = _READ["shared"]["t5_shape"], _READ["shared"]["flan"]

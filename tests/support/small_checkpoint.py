@@ -12,80 +12,15 @@ from typing import Any
 import numpy as np
 import safetensors.numpy
 
+from support import read_table
+
 WIDTH, INNER, VOCABULARY, POSITIONS = 8, (12, 20), 300, 40
-SETTINGS: dict[str, Any] = {
-    "model_type": "bart",
-    "vocab_size": VOCABULARY,
-    "max_position_embeddings": POSITIONS,
-    "d_model": WIDTH,
-    "encoder_layers": 2,
-    "decoder_layers": 1,
-    "encoder_ffn_dim": INNER[0],
-    "decoder_ffn_dim": INNER[1],
-    "encoder_attention_heads": 2,
-    "decoder_attention_heads": 4,
-    "activation_function": "gelu",
-    "scale_embedding": False,
-    "bos_token_id": 0,
-    "pad_token_id": 1,
-    "eos_token_id": 2,
-    "decoder_start_token_id": 2,
-}
-_IDS = {"pad_token_id": 0, "eos_token_id": 1, "decoder_start_token_id": 0}
-_T5: dict[str, Any] = {
-    "model_type": "t5",
-    "vocab_size": VOCABULARY,
-    "n_positions": POSITIONS,
-    "d_model": WIDTH,
-    "d_kv": 5,
-    "num_heads": 2,
-    "d_ff": INNER[0],
-    "num_layers": 2,
-    "num_decoder_layers": 1,
-    "relative_attention_num_buckets": 8,
-    "relative_attention_max_distance": 10,
-    "feed_forward_proj": "relu",
-    "layer_norm_epsilon": 1e-4,
-    "dropout_rate": 0.2,
-    **_IDS,
-}
-# config.json of each kind. `flan` is a T5 with a gate and a separate output layer.
-KINDS: dict[str, dict[str, Any]] = {
-    "bart": SETTINGS,
-    "pegasus": {
-        **SETTINGS,
-        "model_type": "pegasus",
-        "activation_function": "relu",
-        "scale_embedding": True,
-        "bos_token_id": None,
-        **_IDS,
-    },
-    "t5": _T5,
-    "flan": {**_T5, "feed_forward_proj": "gated-gelu", "tie_word_embeddings": False},
-    "mt5": {
-        **_T5,
-        "model_type": "mt5",
-        "num_layers": 1,
-        "num_decoder_layers": 3,
-        "feed_forward_proj": "gated-silu",
-        "tie_word_embeddings": False,
-    },
-}
-# The settings of facebook/bart-large-cnn, at the size of this network.
-GENERATION: dict[str, Any] = {
-    "num_beams": 3,
-    "max_length": 11,
-    "min_length": 4,
-    "length_penalty": 2.0,
-    "early_stopping": True,
-    "no_repeat_ngram_size": 3,
-    "forced_bos_token_id": 0,
-    "forced_eos_token_id": 2,
-    "bos_token_id": 0,
-    "pad_token_id": 1,
-    "eos_token_id": 2,
-    "decoder_start_token_id": 2,
-}
+_READ = read_table("small_checkpoints")
+# config.json of each kind.
+KINDS: dict[str, dict[str, Any]] = _READ["writers"]
+SETTINGS = KINDS["bart"]
+GENERATION: dict[str, Any] = _READ["generation"]
+_IDS = {name: KINDS["t5"][name] for name in KINDS["t5"] if name.endswith("_token_id")}
 TEXTS = [
     "Rain fell on Monday in the old town.",
     "Nobody came, it was cold.",

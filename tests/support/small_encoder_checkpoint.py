@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import safetensors.numpy
 
+from support import read_table
+
 WIDTH, INNER, LAYERS, POSITIONS = 8, 20, 2, 24
 # The pieces of a small uncased WordPiece vocabulary. Special tokens have their usual
 # names and arbitrary ids.
@@ -19,45 +21,8 @@ rain fell ##s ##ing fall on mon ##day cafe ##e a b c d e f
 . , ! ' - in town old it was cold nobody came 東 京 1 ##2 ##a
 """.split()
 VOCABULARY = len(PIECES) + 2  # tables are often padded
-BERT: dict[str, Any] = {
-    "model_type": "bert",
-    "vocab_size": VOCABULARY,
-    "hidden_size": WIDTH,
-    "num_hidden_layers": LAYERS,
-    "num_attention_heads": 2,
-    "intermediate_size": INNER,
-    "hidden_act": "gelu",
-    "max_position_embeddings": POSITIONS,
-    "type_vocab_size": 2,
-    "layer_norm_eps": 1e-12,
-    "hidden_dropout_prob": 0.3,
-    "pad_token_id": 0,
-    "position_embedding_type": "absolute",
-}
-SETTINGS: dict[str, dict[str, Any]] = {
-    "bert": BERT,
-    "roberta": {
-        **BERT,
-        "model_type": "roberta",
-        "type_vocab_size": 1,
-        "pad_token_id": 1,
-        "layer_norm_eps": 1e-5,
-        "max_position_embeddings": POSITIONS + 2,
-    },
-    "distilbert": {
-        "model_type": "distilbert",
-        "vocab_size": VOCABULARY,
-        "dim": WIDTH,
-        "n_layers": LAYERS,
-        "n_heads": 4,
-        "hidden_dim": INNER,
-        "activation": "relu",
-        "max_position_embeddings": POSITIONS,
-        "dropout": 0.2,
-        "pad_token_id": 0,
-        "layer_norm_eps": 0.5,  # not a setting of DistilBERT
-    },
-}
+SETTINGS: dict[str, dict[str, Any]] = read_table("small_checkpoints")["encoders"]
+BERT = SETTINGS["bert"]
 # The linear layers and the norms of a layer by name, with the shapes of their weights.
 _SQUARE, _NORM, _IN, _OUT = (WIDTH, WIDTH), (WIDTH,), (INNER, WIDTH), (WIDTH, INNER)
 _BERT_LAYER: dict[str, tuple[int, ...]] = {

@@ -5,18 +5,16 @@ one.
 import dataclasses
 import functools
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import yaml
 
 from precis.model.network.architectures import ARCHITECTURES
 from precis.model.network.build import build_network
 from precis.model.network.config import SOURCE_PADDING, NetworkConfig, TransformerConfig
 from precis.model.network.generator import Generator
-from support import plain_network
+from support import plain_network, read_table
 from support.plain_network import Document, scramble
 from support.plain_recurrent import recurrent
 
@@ -34,9 +32,7 @@ def _read(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-VARIANTS: Mapping[str, dict[str, dict[str, Any]]] = _read(
-    yaml.safe_load((Path(__file__).parent.parent / "data/networks.yaml").read_text())
-)
+VARIANTS: Mapping[str, dict[str, dict[str, Any]]] = _read(read_table("networks"))
 SHAPES = {name: variants.pop("all") for name, variants in VARIANTS.items()}
 ALL = tuple(name for variants in VARIANTS.values() for name in variants)
 # For a test of every variant: those that differ most are fast, the others slow tests.

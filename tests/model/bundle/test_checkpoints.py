@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 import safetensors
 import safetensors.numpy
-from support import small_encoder_checkpoint
+from support import DATA, small_encoder_checkpoint
 from support.encoder_states import states_of
-from support.frozen_reference import DATA, LENGTHS, LOGITS
+from support.frozen_reference import LENGTHS, LOGITS
 from support.import_reference import CHECKPOINTS
 from support.small_checkpoint import (
     GENERATION,
