@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from flink_cluster import FlinkCluster
-from jobs_here import BEGINNING
-from prism_server import PrismServer
-from processes import kill
+from processes import BEGINNING, kill
+from servers import FlinkCluster, PrismServer
 from support.command_line import exit_code, write_jsonl
 from support.processes import descendants
 

@@ -13,11 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jobs_here import finish, start_precis
-from processes import kill
+from processes import finish, kill, start_precis
 from support.command_line import contents, exit_code, results
-from support.processes import descendants, is_running
-from support.waiting import wait_until
+from support.processes import descendants, is_running, wait_until
 
 pytestmark = pytest.mark.engines
 

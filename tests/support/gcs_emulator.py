@@ -17,8 +17,7 @@ import urllib.request
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from support.processes import free_port
-from support.waiting import wait_until
+from support.processes import free_port, wait_until
 
 VERSION = "v1.56.1"
 _MODULE = "github.com/fsouza/fake-gcs-server"

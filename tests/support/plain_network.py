@@ -1,25 +1,25 @@
-"""The networks of blocks in plain numpy and float64, document by document and without
-padding; `plain_recurrent` has the recurrent network.
-"""
+"""The networks in plain numpy and float64, document by document and without padding."""
 
 import dataclasses
+import math
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from support.plain_convolutional_gate import convolutional_gate
 from support.plain_layers import (
     Weights,
     below,
     block,
     dense,
     embed,
+    multi_head,
     norm,
     past,
     relative_numbers,
+    sigmoid,
     softmax,
 )
-from support.plain_pointer import mixture, pointer
 
 Map = tuple[str, int, np.ndarray]  # of a block and its number, the weights [H, T, S]
 
@@ -36,6 +36,78 @@ class Document(NamedTuple):
     logits: np.ndarray
     probabilities: np.ndarray
     maps: list[Map]
+
+
+_ONE_HEAD = dict(heads=1, head_width=None, score_width=None, kv_heads=None)
+_ONE_HEAD |= dict(qk_norm=False, scaled_scores=True, positions="")
+
+
+def convolution(states: np.ndarray, weights: Weights) -> np.ndarray:
+    """States [S, D], outside of which all is zero, through a convolution of an odd
+    width and a relu; kernel [width, D, D].
+    """
+    kernel, reach = weights["kernel"], len(weights["kernel"]) // 2
+    convolved = np.zeros((len(states), kernel.shape[2])) + weights["bias"]
+    for s in range(len(states)):
+        for place in range(len(kernel)):
+            if 0 <= s + place - reach < len(states):
+                convolved[s] += states[s + place - reach] @ kernel[place]
+    return np.maximum(convolved, 0.0)
+
+
+def convolutional_gate(states: np.ndarray, weights: Weights) -> np.ndarray:
+    """One document, [S, D] -> [S, D]."""
+    narrow, middle, inner = (
+        convolution(states, below(weights, name))
+        for name in ("convolution_1", "convolution_3", "convolution_5_inner")
+    )
+    wide = convolution(inner, below(weights, "convolution_5_outer"))
+    joined = dense(np.concatenate([narrow, middle, wide], axis=1), weights, "join")
+    everything = np.ones((len(states), len(states)), bool)
+    gate, _ = multi_head(
+        joined,
+        joined,
+        everything,
+        below(weights, "attention"),
+        SimpleNamespace(width=states.shape[1], **_ONE_HEAD),
+    )
+    return states * sigmoid(gate)
+
+
+def mixture(
+    generate: np.ndarray, vocabulary: np.ndarray, copy: np.ndarray, source: np.ndarray
+) -> np.ndarray:
+    """Equation 9 of See et al., of one document: generate [T], vocabulary [T, V], copy
+    [T, S], source int [S] -> P [T, V].
+    """
+    mixed = generate[:, None] * vocabulary
+    for t in range(len(mixed)):
+        for s, token in enumerate(source):
+            mixed[t, token] += (1 - generate[t]) * copy[t, s]
+    return mixed
+
+
+def pointer(
+    states: np.ndarray, inputs: np.ndarray, memory: np.ndarray, weights: Weights
+) -> tuple[np.ndarray, ...]:
+    """One document: states and inputs [T, D], memory [S, D] -> p_gen [T] and the copy
+    distributions [T, S].
+    """
+    length, width = states.shape
+    query, key = dense(states, weights, "query"), dense(memory, weights, "key")
+    copy, generate = np.zeros((length, len(memory))), np.zeros(length)
+    for t in range(length):
+        copy[t] = softmax(key @ query[t] / math.sqrt(width))
+        context = copy[t] @ memory
+        kernel, depth = weights["gate/kernel"][:, 0], memory.shape[1]
+        # w_c . context + w_s . state + w_x . input + b
+        score = (
+            kernel[:depth] @ context
+            + kernel[depth : depth + width] @ states[t]
+            + kernel[depth + width :] @ inputs[t]
+        )
+        generate[t] = sigmoid(score + weights["gate/bias"][0])
+    return generate, copy
 
 
 def scramble(layer: Any, *, seed: int, scale: float = 0.5) -> None:
@@ -218,3 +290,77 @@ def decoder_only(
         "memory": states[:length],
     }
     return finish(config, weights, table=table, **parts, source=source, maps=blocks)
+
+
+def step(x: np.ndarray, h: np.ndarray, weights: Weights) -> np.ndarray:
+    """A GRU (Cho et al. 2014) in the form of cuDNN: the reset gate multiplies what the
+    product with the last state made, its bias included.
+    """
+    width = len(h)
+    of_input = x @ weights["kernel"] + weights["bias"][0]
+    of_state = h @ weights["recurrent_kernel"] + weights["bias"][1]
+    update, reset, new = (slice(i * width, (i + 1) * width) for i in range(3))
+    z, r = (
+        sigmoid(of_input[update] + of_state[update]),
+        sigmoid(of_input[reset] + of_state[reset]),
+    )
+    return z * h + (1 - z) * np.tanh(of_input[new] + r * of_state[new])
+
+
+def read(states: np.ndarray, weights: Weights) -> np.ndarray:
+    """A layer over [S, D], from zeros: h of each token."""
+    h = np.zeros(weights["recurrent_kernel"].shape[0])
+    return np.array([h := step(x, h, weights) for x in states])
+
+
+def encode(
+    config: Any, weights: Weights, source: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """One document, int [S] -> states [S, D], and the last state of both directions
+    together.
+    """
+    states = weights["embedding/table"][source] * math.sqrt(config.width)
+    for i in range(config.encoder_layers):
+        forward, backward = (
+            read(x, below(weights, f"encoder_{i}/{way}_gru/gru_cell"))
+            for way, x in (("forward", states), ("backward", states[::-1]))
+        )
+        states = np.concatenate([forward, backward[::-1]], axis=1)
+    return states, np.concatenate([forward[-1], backward[-1]])
+
+
+def recurrent(
+    config: Any, weights: Weights, source: np.ndarray, target: np.ndarray
+) -> Document:
+    """One document: int [S] without padding and [T]."""
+    memory, end = encode(config, weights, source)
+    cells = [
+        np.tanh(dense(end, weights, f"bridge_{i}"))
+        for i in range(config.decoder_layers)
+    ]
+    if config.convolutional_gate:
+        memory = convolutional_gate(memory, below(weights, "convolutional_gate"))
+    inputs = weights["embedding/table"][target] * math.sqrt(config.width)
+    output, states, shares = np.zeros(config.width), [], []
+    for x in inputs:
+        h = np.concatenate([x, output])
+        for layer, state in enumerate(cells):
+            cells[layer] = h = step(h, state, below(weights, f"decoder_{layer}"))
+        scores = [h @ (m @ weights["attention/key/kernel"]) for m in memory]
+        shares.append(softmax(np.array(scores)))
+        context = sum(share * m for share, m in zip(shares[-1], memory, strict=True))
+        output = np.tanh(dense(np.concatenate([context, h]), weights, "join"))
+        states.append(output)
+    parts = {
+        "states": np.array(states),
+        "inputs": inputs,
+        "memory": memory,
+        "source": source,
+    }
+    return finish(
+        config,
+        weights,
+        table=weights["embedding/table"],
+        **parts,
+        maps=[("cross", 0, np.array(shares)[None])],
+    )

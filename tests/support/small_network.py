@@ -16,7 +16,6 @@ from precis.model.network.config import SOURCE_PADDING, NetworkConfig, Transform
 from precis.model.network.generator import Generator
 from support import plain_network, read_table
 from support.plain_network import Document, scramble
-from support.plain_recurrent import recurrent
 
 PAD, VOCABULARY = 4, 13
 # Documents of different length, and targets longer than the longest source.
@@ -49,7 +48,7 @@ KINDS = ("pointer", "decoder_only", "gru")
 PLAIN: Mapping[str, Callable[..., Document]] = {
     "transformer": plain_network.transformer,
     "decoder_only": plain_network.decoder_only,
-    "recurrent": recurrent,
+    "recurrent": plain_network.recurrent,
 }
 
 

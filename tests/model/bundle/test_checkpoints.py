@@ -14,7 +14,6 @@ import pytest
 import safetensors
 import safetensors.numpy
 from support import DATA, small_encoder_checkpoint
-from support.encoder_states import states_of
 from support.frozen_reference import LENGTHS, LOGITS
 from support.import_reference import CHECKPOINTS
 from support.small_checkpoint import (
@@ -47,6 +46,8 @@ from precis.model.bundle.manifest import open_stored
 from precis.model.errors import DataError, UsageError
 from precis.model.network.architectures import LAYOUTS, named_network
 from precis.model.network.config import SOURCE_PADDING
+from precis.model.network.layers import padding_mask, score_bias, source_tokens
+from precis.model.network.transformer import Encoder
 from precis.model.search.config import SearchConfig, SpecialTokens
 
 ALL = {**KINDS, **ENCODERS}
@@ -56,6 +57,18 @@ TYPES = "embeddings.token_type_embeddings.weight"
 POSITION_TABLE = "embeddings.position_embeddings.weight"
 OTHER = np.zeros((VOCABULARY, 8), "float32")
 SPECIAL = SpecialTokens(start_id=2, end_id=3, pad_id=0, suppressed=(0, 1, 2))
+
+
+def states_of(encoder: Encoder, ids: np.ndarray) -> list[np.ndarray]:
+    """The input of the first block and the output of each, float32 [B, S, D]."""
+    bias = score_bias(padding_mask(ids))
+    tokens = source_tokens(ids, encoder.config.pad_id)
+    positions = np.arange(ids.shape[1], dtype="int32")
+    all_states = [encoder.source_input(encoder.embedding(tokens), positions)]
+    for block in encoder.encoder:
+        states, _, _ = block(all_states[-1], bias)
+        all_states.append(states)
+    return [np.asarray(states) for states in all_states]
 
 
 def ones(*shape: int) -> np.ndarray:

@@ -12,8 +12,8 @@ from concurrent.futures.process import BrokenProcessPool
 import numpy as np
 import pytest
 from support import poisoned_search
+from support.processes import wait_until
 from support.small_search import random_sources
-from support.waiting import wait_until
 
 from precis.model.errors import JobError
 from precis.model.inference import bulk_summarizer

@@ -12,8 +12,7 @@ from multiprocessing.context import SpawnProcess
 from pathlib import Path
 
 import pytest
-from support.processes import is_running
-from support.waiting import wait_until
+from support.processes import is_running, wait_until
 
 from precis.model import processes
 from precis.model.processes import count_processes, start_fork_server

@@ -7,7 +7,7 @@ import json
 import pytest
 from support import DATA
 from support.command_line import write_jsonl
-from support.raw_articles import raw_articles, write_raw_checkpoint
+from support.frozen_reference import raw_articles, write_raw_checkpoint
 from support.summarize_runs import rows_of
 
 from precis.model.text.normalization import normalise

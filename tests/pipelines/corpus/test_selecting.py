@@ -2,16 +2,18 @@
 way to draw them, and that every record of a run is still accounted for.
 """
 
+import contextlib
 import hashlib
 import json
+from collections.abc import Iterator
 
 import pytest
 from support.incremental_runs import line, write_corpus
-from support.stage_totals import noted_stages
 from support.summarize_runs import rows_of
 
 import precis
 from precis.model.errors import DataError, UsageError
+from precis.model.progress.stages import LISTENER, StageGroup
 from precis.model.text.article import Article
 from precis.pipelines.corpus import corpus as corpus_tasks
 from precis.pipelines.corpus import records as records_module
@@ -23,6 +25,41 @@ from precis.pipelines.run.job import hash_tasks
 
 EMPTY = {"id": "empty", "article": " "}
 BAD = {"id": "bad", "article": 7}
+
+
+class NotedStages:
+    """Notes the stages that end.
+
+    Attributes:
+      ended: the name of a stage -> what was done of it, and its total.
+    """
+
+    def __init__(self) -> None:
+        self.ended: dict[str, tuple[int, int | None]] = {}
+        self._open: list[StageGroup] = []
+
+    def begin(self, group: StageGroup) -> None:
+        """Notes that stages begin."""
+        self._open.append(group)
+
+    def end(self, *, is_done: bool) -> None:
+        """Notes how far the stages that began last have come."""
+        group = self._open.pop()
+        assert is_done
+        for each, counts in zip(group.stages, group.counts(), strict=True):
+            self.ended[each.name] = (counts.documents, each.total)
+
+    def say(self, text: str) -> None:
+        """Ignores a message."""
+
+
+@contextlib.contextmanager
+def noted_stages() -> Iterator[NotedStages]:
+    """Notes the stages of the block."""
+    noted = NotedStages()
+    token = LISTENER.set(noted)
+    yield noted
+    LISTENER.reset(token)
 
 
 def lines(numbers) -> list:

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from support.processes import processes_of_session
-from support.waiting import wait_until
+from support.processes import processes_of_session, wait_until
 
 from precis.model import processes
 from precis.model.errors import DataError, JobError

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 from support.command_line import command_words, results
+from support.processes import wait_until
 from support.summarize_runs import rows_of, settings_of
-from support.waiting import wait_until
 
 from precis.pipelines.corpus.corpus import list_tasks
 from precis.pipelines.corpus.options import CorpusOptions

@@ -1,17 +1,61 @@
-"""A Flink cluster on this machine: a job manager, task managers and Beam's job server,
-each a JVM of its own.
+"""Servers of engines on this machine, and what they need, downloaded once:
+`build/engines` keeps it. Maven and Go check the checksums that those publish.
+
+A Flink cluster is a job manager, task managers and Beam's job server, each a JVM.
 """
 
+import hashlib
 import json
+import os
+import shutil
 import subprocess
 import urllib.request
 from pathlib import Path
 from typing import Any
 
-from downloads import flink_jars
 from processes import is_open, start, stop
-from support.processes import free_port
-from support.waiting import wait_until
+from support.processes import free_port, wait_until
+
+_HERE = Path(__file__).parent
+CACHE = _HERE.parents[1] / "build" / "engines"
+_PRISM = "github.com/apache/beam/sdks/v2/go/cmd/prism@v2.77.0"
+_SECONDS = 1800
+_COPY_PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1"
+
+
+def flink_jars() -> Path:
+    """The folder with the classes of Flink and of Beam's job server."""
+    pom = _HERE / "pom.xml"
+    version = hashlib.sha256(pom.read_bytes()).hexdigest()[:16]
+    folder = CACHE / f"flink-{version}"
+    if not folder.is_dir():
+        part = CACHE / f"flink-{version}.part"
+        shutil.rmtree(part, ignore_errors=True)
+        _run(
+            "mvn",
+            *("--batch-mode", "--no-transfer-progress", "--file", str(pom)),
+            f"{_COPY_PLUGIN}:copy-dependencies",
+            *("-DincludeScope=runtime", f"-DoutputDirectory={part}"),
+        )
+        part.rename(folder)
+    return folder
+
+
+def prism_program() -> Path:
+    """The program Prism, built from the Go module of Beam."""
+    program = CACHE / "bin" / "prism"
+    if not program.is_file():
+        _run("go", "install", _PRISM, GOBIN=str(program.parent))
+    return program
+
+
+def _run(*command: str, **variables: str) -> None:
+    if shutil.which(command[0]) is None:
+        raise RuntimeError(f"{command[0]} is not installed; docs/ENGINES.md says more")
+    CACHE.mkdir(parents=True, exist_ok=True)
+    environment = {**os.environ, **variables}
+    subprocess.run(command, check=True, timeout=_SECONDS, env=environment)
+
 
 # As bin/ of the Flink distribution sets them for Java 17.
 _MODULES = [
@@ -168,3 +212,28 @@ class FlinkCluster:
         process = start(command, self._folder / f"{name}.log", cwd=self._folder)
         self._processes.append(process)
         return process
+
+
+class PrismServer:
+    """A running Prism; a context."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.job_port = free_port()
+        self.process: subprocess.Popen | None = None
+
+    def __enter__(self) -> "PrismServer":
+        self._folder.mkdir(parents=True)
+        ports = ["--job_port", str(self.job_port), "--serve_http=false"]
+        command = [str(prism_program()), *ports]
+        self.process = start(command, self._folder / "prism.log", cwd=self._folder)
+        try:
+            wait_until(lambda: is_open(self.job_port), "Prism")
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process:
+            stop(self.process)
