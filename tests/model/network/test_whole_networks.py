@@ -1,4 +1,6 @@
-"""Whole networks of every kind against plain numpy."""
+"""Whole networks of every kind against plain numpy, and the names of their weights."""
+
+import hashlib
 
 import numpy as np
 import pytest
@@ -14,6 +16,33 @@ from support.small_network import (
 )
 
 from precis.model.network import layers
+
+# Of each test network the checksum of its weights' names and shapes in the version that
+# it came with, 0.1.0 for most.
+EXPECTED = {
+    "pointer": "15c31101",
+    "plain": "eb2fe4ce",
+    "untied": "7f7b1567",
+    "untied_pointer": "34763488",
+    "bart": "dc1eedcf",
+    "pegasus": "f9262b1b",
+    "grouped": "156aa1ba",
+    "t5": "454ec0f4",
+    "gate": "e7b92c58",
+    "gelu_tanh": "4a3b90c9",
+    "modernbert": "b905ac82",
+    "t5gemma2": "1e708cf8",
+    "vocabularies": "4fb0d4b6",
+    "decoder_only": "9129c950",
+    "decoder_only_relative": "4826655d",
+    "decoder_only_post_norm": "afaa8b9d",
+    "decoder_only_rotary": "eb8a3d27",
+    "decoder_only_grouped": "5b88d588",
+    "decoder_only_halves": "758169a8",
+    "gru": "1d522be8",
+    "gru_untied": "ca039fac",
+    "gru_gate": "6040881f",
+}
 
 
 @pytest.mark.parametrize("variant", ALL)
@@ -33,6 +62,16 @@ def test_a_whole_network_by_hand(variant):
         for actual, right in zip(all_maps[row], expected.maps, strict=True):
             assert actual[:2] == right[:2]
             np.testing.assert_allclose(actual[2], right[2], atol=1e-5)
+
+
+@pytest.mark.parametrize("variant", ALL)
+def test_weights_have_the_names_and_shapes_of_earlier_versions(variant):
+    """Bundles hold these; a change would make those of earlier versions unreadable."""
+    weights = network_of(variant).weights
+    held = sorted(f"{weight.path} {tuple(weight.shape)}" for weight in weights)
+    checksum = hashlib.sha256("\n".join(held).encode()).hexdigest()[:8]
+    assert checksum == EXPECTED[variant], "\n".join(held)
+    assert len(set(held)) == len(held)
 
 
 @pytest.mark.parametrize("variant", ["pointer", "decoder_only"])
