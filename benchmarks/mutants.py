@@ -3,11 +3,12 @@
     python benchmarks/mutants.py --map build/then --output then.json
     python benchmarks/mutants.py --map build/now --output now.json --again then.json
 
-The first run notes in the folder `--map` which test executes which line; it needs
-`pip install coverage`. A later call with the folder uses what is there. Each fault is
-put into a clone of HEAD, where the tests that execute its line run, the quickest first,
-and then other tests that execute the file. A test that fails catches the fault if it
-passes without it. `--again` puts in the faults of an earlier run whose code is there.
+The first run notes in the folder `--map` which test executes which line of HEAD; it
+needs `pip install coverage`. A later call with the folder uses what is there. Each
+fault is put into a clone of that commit, where the tests that execute its line run, the
+quickest first, and then other tests that execute the file. A test that fails catches
+the fault if it passes without it. `--again` puts in the faults of an earlier run, as
+far as their code is still there.
 """
 
 import argparse
@@ -61,16 +62,18 @@ def main() -> None:
     flags = parser.parse_args()
     folder = flags.map.resolve()
     if not (folder / "tests.json").exists():
-        with clone() as tree:
+        with clone("HEAD") as tree:
             make_map(folder, tree, flags.workers)
     if not flags.output:
         return
-    every = {
-        identity(fault): fault
-        for part in ("model", "pipelines")
-        for path in sorted((ROOT / "precis" / part).rglob("*.py"))
-        for fault in faults(path)
-    }
+    revision = json.loads((folder / "tests.json").read_text())["revision"]
+    with clone(revision) as tree:
+        every = {
+            identity(fault): fault
+            for part in ("model", "pipelines")
+            for path in sorted((tree / "precis" / part).rglob("*.py"))
+            for fault in faults(path, tree)
+        }
     chosen = random.Random(flags.seed).sample([*every.values()], flags.count)
     if flags.again:
         earlier = json.loads(flags.again.read_text())
@@ -87,11 +90,12 @@ def main() -> None:
 
 
 @contextlib.contextmanager
-def clone() -> Iterator[Path]:
-    """A copy of HEAD."""
+def clone(revision: str) -> Iterator[Path]:
+    """A copy of a commit."""
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder).resolve() / "tree"
         subprocess.run(["git", "clone", "-q", str(ROOT), str(tree)], check=True)
+        subprocess.run(["git", "checkout", "-q", revision], cwd=tree, check=True)
         yield tree
 
 
@@ -136,7 +140,9 @@ def make_map(folder: Path, tree: Path, workers: int) -> None:
         contexts = {c for of in data.contexts_by_lineno(path).values() for c in of}
         for test in executing(contexts, tests):
             tests[test]["files"].append(str(Path(path).relative_to(tree)))
-    (folder / "tests.json").write_text(json.dumps({"tree": str(tree), "tests": tests}))
+    head = subprocess.check_output(["git", "rev-parse", "HEAD"], cwd=tree, text=True)
+    known = {"revision": head.strip(), "tree": str(tree), "tests": tests}
+    (folder / "tests.json").write_text(json.dumps(known))
 
 
 def executing(contexts: set[str], tests: dict[str, dict[str, Any]]) -> list[str]:
@@ -159,8 +165,8 @@ def identity(fault: dict[str, Any]) -> tuple:
     return tuple(fault[name] for name in ("file", "scope", "kind", "old", "new", "nth"))
 
 
-def faults(path: Path) -> Iterator[dict[str, Any]]:
-    """Every fault of a file, as the bytes that another text takes the place of."""
+def faults(path: Path, tree: Path) -> Iterator[dict[str, Any]]:
+    """Every fault of a file in a copy, as the bytes that another text replaces."""
     source = path.read_bytes()
     lines = source.splitlines(keepends=True)
     starts = [sum(map(len, lines[:number])) for number in range(len(lines))]
@@ -177,7 +183,7 @@ def faults(path: Path) -> Iterator[dict[str, Any]]:
             seen[name] = seen.get(name, -1) + 1
             text = lines[node.lineno - 1].decode().strip()
             yield {
-                **{"file": str(path.relative_to(ROOT)), "line": node.lineno},
+                **{"file": str(path.relative_to(tree)), "line": node.lineno},
                 **{"scope": scope, "kind": kind, "old": old, "new": new, "text": text},
                 **{"nth": seen[name], "start": start, "stop": stop},
             }
@@ -236,7 +242,10 @@ def changes(node: Any) -> Iterator[tuple[str, tuple, tuple, str]]:
 def try_faults(chosen: list[dict], folder: Path, flags: Any) -> list[dict[str, Any]]:
     """Puts faults into a copy, one after the other, and runs the tests of each."""
     known, tried = json.loads((folder / "tests.json").read_text()), []
-    with clone() as tree, start(tree, str(Path(__file__)), "serve") as server:
+    with (
+        clone(known["revision"]) as tree,
+        start(tree, str(Path(__file__)), "serve") as server,
+    ):
         for fault in chosen:
             path, result, by = tree / fault["file"], "gone", ""
             if fault["start"] >= 0:
@@ -269,15 +278,15 @@ def tests_of(fault: dict, folder: Path, known: dict, seconds: float) -> list[str
     data = CoverageData(str(folder / "lines"))
     data.read()
     lines = data.contexts_by_lineno(str(Path(known["tree"]) / fault["file"]))
-    tests, contexts = known["tests"], set(lines.get(fault["line"], ()))
-    of_line = set(executing(contexts, tests))
+    tests = known["tests"]
+    of_line = set(executing(set(lines.get(fault["line"], ())), tests))
     of_file = [test for test in tests if fault["file"] in tests[test]["files"]]
     order = sorted(
         {*of_line, *of_file},
         key=lambda test: (test not in of_line, tests[test]["seconds"], test),
     )
     taken: list[str] = []
-    for test in order if contexts else ():
+    for test in order:
         seconds -= tests[test]["seconds"]
         if seconds > 0 or not taken:
             taken.append(test)
