@@ -35,7 +35,7 @@ from precis.pipelines.bundles.import_checkpoint import import_checkpoint
 from precis.pipelines.corpus.sample import generator
 from precis.transforms import SavedModelHandler
 
-NEWS = [generator.document(900 + n).article for n in range(24)]
+NEWS = [generator.document(900 + n).article for n in range(12)]
 ARTICLES = [
     *NEWS,
     unicodedata.normalize("NFD", "Zoë’s café, Ångström: " + NEWS[0]),
