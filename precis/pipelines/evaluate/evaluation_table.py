@@ -92,6 +92,10 @@ def combine(parts: Iterable[RangeScores], options: EvaluateOptions) -> dict[str,
         most |= part.most_sentences
     scores = _join(parts, "scores", len(rouge.MEASURES))
     measures = _join(parts, "measures", len(MEASURE_COLUMNS))
+    flags: dict[str, Counter[str]] = {}
+    for part in parts:
+        for system, counted in part.flags.items():
+            flags.setdefault(system, Counter()).update(counted)
     names = {
         system: f"{system}-{most[system]}" if system in _NAMED_BY_SENTENCES else system
         for system in scores
@@ -132,7 +136,11 @@ def combine(parts: Iterable[RangeScores], options: EvaluateOptions) -> dict[str,
             {"system": method, **each} for method, each in of_phrases.items()
         ],
         "measures": [
-            {"system": name, "method": system, **mean_measures(measures[system])}
+            {
+                "system": name,
+                "method": system,
+                **mean_measures(measures[system], flags[system]),
+            }
             for system, name in {**names, REFERENCE: REFERENCE}.items()
             if system in measures
         ],
@@ -299,25 +307,24 @@ def _differences(
     return differences
 
 
-def mean_measures(measures: np.ndarray) -> dict[str, Any]:
+def mean_measures(measures: np.ndarray, flags: Mapping[str, int]) -> dict[str, Any]:
     """The means of one system; shares are in per cent.
 
     Args:
       measures: float64 [N, MEASURE_COLUMNS]; NaN in some rows, not in all.
+      flags: how many rows have each flag, and any.
     """
     columns = [column[~np.isnan(column)] for column in measures.T]
-    rows, with_bigrams, _, compared, *_ = map(len, columns)
-    words, novel, repetition, with_facts, _, flagged, *flags = map(math.fsum, columns)
+    rows, with_bigrams, _, compared, _ = map(len, columns)
+    words, novel, repetition, with_facts, _ = map(math.fsum, columns)
     return {
         "rows": rows,
         "words": words / rows,
         "novel_2grams_percent": novel / with_bigrams if with_bigrams else None,
         "repetition_percent": 100 * repetition / rows,
         "facts_of_reference_percent": 100 * with_facts / compared if compared else None,
-        "flagged_percent": 100 * flagged / rows,
-        "flags_percent": {
-            flag: 100 * count / rows for flag, count in zip(FLAGS, flags, strict=True)
-        },
+        "flagged_percent": 100 * flags["flagged"] / rows,
+        "flags_percent": {flag: 100 * flags[flag] / rows for flag in FLAGS},
     }
 
 

@@ -41,7 +41,7 @@ MEASURED = ("words", "novel_2grams_percent", "repetition_rate", "flags")
 HAS_FACTS = "has_facts_of_reference"
 # A measure of the shown summary.
 EXPECTED = "expected_rouge2"
-MEASURE_COLUMNS = (*MEASURED[:3], HAS_FACTS, EXPECTED, "flagged", *FLAGS)
+MEASURE_COLUMNS = (*MEASURED[:3], HAS_FACTS, EXPECTED)
 
 NEEDED_COLUMNS = (
     "document_id",
@@ -83,6 +83,7 @@ class RangeScores(NamedTuple):
       scores: an array for each system with the columns `rouge.MEASURES`.
       keyphrases: an array for each keyphrase method with the columns `F1_COLUMNS`.
       measures: an array for each system and the reference, of `MEASURE_COLUMNS`.
+      flags: for each of them, how many rows have a flag, and any, as `flagged`.
     """
 
     number: int
@@ -92,6 +93,7 @@ class RangeScores(NamedTuple):
     scores: dict[str, np.ndarray]
     keyphrases: dict[str, np.ndarray]
     measures: dict[str, np.ndarray]
+    flags: dict[str, Counter[str]]
 
 
 def score_rows(
@@ -158,6 +160,11 @@ def score_rows(
         add_facts_of_reference(of_row, measures, scored.get("language"))
     phrases = [phrase for row in scored_rows for phrase in row.get("keyphrases") or ()]
     phrase_methods = {phrase["method"] for phrase in phrases}
+    flags: dict[str, Counter[str]] = {}
+    for of_row in measured:
+        for system, measures in of_row.items():
+            named = {"flagged", *FLAGS} & {name for name in measures if measures[name]}
+            flags.setdefault(system, Counter()).update(named)
     table = [
         {
             **{name: row[name] for name in ("document_id", "group_id") if name in row},
@@ -182,6 +189,7 @@ def score_rows(
         _arrays(scores, tuple(rouge.MEASURES)),
         _arrays([keyphrase_f1(row, phrase_methods) for row in scored_rows], F1_COLUMNS),
         _arrays(measured, MEASURE_COLUMNS),
+        flags,
     )
 
 
@@ -285,7 +293,7 @@ def stored_measures(row: Row) -> dict[str | None, Any]:
 
 def measures_of_row(row: Row) -> dict[str, dict[str, Any]]:
     """The measures of every system and of the reference that a row has: all `MEASURED`
-    and `MEASURE_COLUMNS`, with flags as true or false.
+    and `MEASURE_COLUMNS`, and each flag as true or false.
 
     Columns of files from elsewhere may have other content.
     """

@@ -9,7 +9,7 @@ import pytest
 
 from precis.pipelines.evaluate.evaluation_table import as_markdown, as_text, combine
 from precis.pipelines.evaluate.options import EvaluateOptions
-from precis.pipelines.evaluate.scoring import MEASURE_COLUMNS, RangeScores
+from precis.pipelines.evaluate.scoring import RangeScores
 
 
 def part(number=0, *, scores, **settings):
@@ -22,7 +22,7 @@ def part(number=0, *, scores, **settings):
     counts = Counter(rows=scored, scored=scored)
     defaults = {"most_sentences": Counter(), "keyphrases": {}}
     defaults["variants"] = [("en", "rouge-score")] * scored
-    settings = {**defaults, "measures": {}, **settings}
+    settings = {**defaults, "measures": {}, "flags": {}, **settings}
     return RangeScores(number=number, counts=counts, scores=scores, **settings)
 
 
@@ -107,14 +107,14 @@ def test_without_lead_nothing_is_compared_unless_a_baseline_is_named():
 
 
 def measured(*rows):
-    """The measures of a system in some rows: those of `MEASURED` and its flags."""
-    flags = MEASURE_COLUMNS[6:]
-    return np.array(
-        [
-            [*figures, not named, NAN, bool(named), *(flag in named for flag in flags)]
-            for *figures, named in rows
-        ],
-        np.float64,
+    """The measures of a system in some rows: those of `MEASURED`."""
+    return np.array([[*figures, not named, NAN] for *figures, named in rows])
+
+
+def flags_of(*rows):
+    """How many of these rows have each flag, and any."""
+    return Counter(
+        name for *_, named in rows for name in [*named, *["flagged"] * bool(named)]
     )
 
 
@@ -128,12 +128,18 @@ def test_the_table_of_measures_has_a_column_for_each_system():
             number,
             scores={name: [0.1 * number] * len(lead) for name in ("lead", "summary")},
             measures={"lead": lead, "reference": reference},
+            flags=dict(zip(("lead", "reference"), flags, strict=True)),
             most_sentences=Counter(lead=3),
         )
-        for number, (lead, reference) in enumerate(
+        for number, (lead, reference, *flags) in enumerate(
             [
-                (measured(good, empty), np.vstack([measured(bad), missing])),
-                (measured(bad), measured(empty)),
+                (
+                    measured(good, empty),
+                    np.vstack([measured(bad), missing]),
+                    flags_of(good, empty),
+                    flags_of(bad),
+                ),
+                (measured(bad), measured(empty), flags_of(bad), flags_of(empty)),
             ]
         )
     ]
