@@ -39,7 +39,7 @@ from precis.pipelines.corpus.dead_letters import DeadLetterWriter
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.prepare.encoding_pass import EncodeWorker
 from precis.pipelines.prepare.options import PrepareOptions
-from precis.pipelines.prepare.vocabulary_pass import DUPLICATES_FILE
+from precis.pipelines.prepare.vocabulary_pass import DUPLICATES_FILE, ScanWorker
 from precis.pipelines.run.accounts import total_counts
 from precis.pipelines.run.job import Job
 from precis.pipelines.run.progress import TaskProgress
@@ -227,13 +227,13 @@ def encode_rows(tokenizer: Tokenizer, rows: Sequence[CorpusRecord]) -> list[Exam
 def write(examples: Sequence[Example], path: str) -> None:
     """Serialises, frames and writes."""
     with open(path, "wb") as file:
-        file.writelines(frame(serialise(example)) for example in examples)
+        file.writelines(map(frame, serialise(examples)))
 
 
 def encode_pass(path: str, tokenizer: Tokenizer, output: str) -> Callable[[], Any]:
     """The second pass of `precis prepare` over the file, as one task of a worker.
 
-    It reads the corpus and publishes a shard.
+    It reads the training pairs of the first pass and publishes a shard.
     """
     corpus = CorpusOptions(corpus=f"jsonl:{path}", task_bytes=1 << 40)
     options = PrepareOptions(
@@ -255,11 +255,12 @@ def encode_pass(path: str, tokenizer: Tokenizer, output: str) -> Callable[[], An
     path = files.join(output, DUPLICATES_FILE)
     os.makedirs(os.path.dirname(path))
     pq.write_table(no_duplicates, path)
+    letters = DeadLetterWriter("", task=0, run_id="")
+    ScanWorker(corpus, options, job).run(task, TaskProgress(task.size_bytes), letters)
     worker = EncodeWorker(corpus, options, job)
     worker.load()
 
     def run() -> None:
-        letters = DeadLetterWriter("", task=0, run_id="")
         result = worker.run(task, TaskProgress(task.size_bytes), letters)
         counts = total_counts(result.file_counts)
         assert counts["written"] == counts["read"] > 0

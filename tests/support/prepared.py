@@ -27,7 +27,7 @@ from precis.pipelines.prepare.vocabulary_pass import (
     ScanWorker,
     join_scanned,
 )
-from precis.pipelines.run.accounts import total_counts
+from precis.pipelines.run.accounts import sum_file_counts, total_counts
 from precis.pipelines.run.job import Job
 from precis.pipelines.run.progress import TaskProgress
 from support.command_line import write_jsonl
@@ -97,7 +97,7 @@ def encode(
     corpus: dict[str, Any] | None = None,
     **options: Any,
 ) -> dict[str, int]:
-    """Encodes lines as one task, without Beam; returns the counts of the task.
+    """Reads and encodes lines as one task, without Beam; returns its counts.
 
     Args:
       folder: for the corpus and the records.
@@ -111,15 +111,24 @@ def encode(
     job = records_job(output, 1)
     save_tokenizers(output, tokenizers)
     path = Path(job.output, DUPLICATES_FILE)
-    path.parent.mkdir()
+    path.parent.mkdir(exist_ok=True)
     pq.write_table(pa.table({"place": pa.array([], pa.int64())}), path)
-    prepare_options = PrepareOptions(output=output, **{**SMALL, **options})
-    worker = EncodeWorker(corpus_options, prepare_options, job)
-    worker.load()
-    dead_letters = DeadLetterWriter("", task=0, run_id="")
-    result = worker.run(task, TaskProgress(task.size_bytes), dead_letters)
-    report = publish_report(0, result, dead_letters, None)
-    return {**result.counts, **total_counts(report.file_counts)}
+    pair = {"tokenizer": tokenizers.target, "source_tokenizer": tokenizers.source}
+    given = {name: output for name in pair if not isinstance(pair[name], Tokenizer)}
+    prepare_options = PrepareOptions(output=output, **{**SMALL, **given, **options})
+    reports = []
+    for worker in (
+        ScanWorker(corpus_options, prepare_options, job),
+        EncodeWorker(corpus_options, prepare_options, job),
+    ):
+        worker.load()
+        dead_letters = DeadLetterWriter("", task=0, run_id="")
+        result = worker.run(task, TaskProgress(task.size_bytes), dead_letters)
+        reports.append(publish_report(0, result, dead_letters, None))
+        # The corpus is read only once.
+        Path(folder, "c.jsonl").unlink(missing_ok=True)
+    counts = total_counts(sum_file_counts(report.file_counts for report in reports))
+    return {**reports[0].counts, **counts}
 
 
 def records_job(output: str, tasks: int) -> Job:
@@ -133,10 +142,9 @@ def scan_corpus(tasks, corpus: CorpusOptions, options: PrepareOptions) -> None:
     job = records_job(options.output, len(tasks))
     scan = ScanWorker(corpus, options, job)
     dead_letters = DeadLetterWriter("", task=0, run_id="")
-    reports = [
-        scan.run(task, TaskProgress(task.size_bytes), dead_letters) for task in tasks
-    ]
-    join_scanned(reports, job, options)
+    for task in tasks:
+        scan.run(task, TaskProgress(task.size_bytes), dead_letters)
+    join_scanned(job, options)
 
 
 def learn_vocabulary(

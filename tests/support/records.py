@@ -38,7 +38,7 @@ def write_records(
         shards = []
         for index, part in enumerate(parts):
             name = shard_name(split, index, len(parts))
-            content = b"".join(frame(serialise(example)) for example in part)
+            content = b"".join(map(frame, serialise(part)))
             files.write_bytes(str(folder / name), content)
             sha256 = hashlib.sha256(content).hexdigest()
             shards.append(Shard(name, len(part), len(content), sha256))

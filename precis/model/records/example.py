@@ -38,8 +38,10 @@ A TFRecord file frames each record:
     4 bytes    masked CRC-32C of the record
 """
 
+import functools
+import itertools
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, Any, NamedTuple
 
 import google_crc32c
@@ -48,6 +50,7 @@ import numpy as np
 from precis.model import files
 from precis.model.errors import DataError
 from precis.model.text.language import ENGLISH, is_english
+from precis.model.text.words import sums_before
 
 _LENGTH = struct.Struct("<Q")
 _CRC = struct.Struct("<I")
@@ -117,7 +120,7 @@ ORACLE_FEATURES = {"sentences": "bytes", "oracle": "int64"}
 
 # The first byte of a protobuf field is its number and its wire type. Type 2 is a length
 # in bytes followed by the bytes.
-_FIELD_1, _FIELD_2, _FIELD_3 = 10, 18, 26  # number << 3 | wire type
+_FIELD_1, _FIELD_2, _FIELD_3 = b"\x0a", b"\x12", b"\x1a"  # number << 3 | wire type
 
 
 class LabelledSentences(NamedTuple):
@@ -154,20 +157,28 @@ class Example(NamedTuple):
     language: str | None = None
 
 
-def serialise(example: Example) -> bytes:
-    """The bytes of a `tf.train.Example`.
+def serialise(examples: Sequence[Example]) -> list[bytes]:
+    """The bytes of the `tf.train.Example` of each example.
 
     Features are in the order of their names, so equal examples give equal bytes.
     """
+    sources = _int64_lists([example.source for example in examples])
+    targets = _int64_lists([example.target for example in examples])
+    return list(map(_serialise, examples, sources, targets))
+
+
+def _serialise(example: Example, source: bytes, target: bytes) -> bytes:
+    """The bytes of an example, given the features of its source and its target."""
     features = {
         b"document_id": _bytes_list([example.document_id]),
         b"highlights": _bytes_list([example.highlights]),
-        b"source": _int64_list(example.source),
+        b"source": source,
         b"source_tokens": _packed(_varint(example.source_tokens)),
-        b"target": _int64_list(example.target),
+        b"target": target,
     }
     if example.labelled:
-        features[b"oracle"] = _int64_list(np.asarray(example.labelled.oracle))
+        places = np.asarray(example.labelled.oracle, np.int64)
+        (features[b"oracle"],) = _int64_lists([places])
         features[b"sentences"] = _bytes_list(example.labelled.sentences)
     if not is_english(example.language):
         features[LANGUAGE.encode()] = _bytes_list([str(example.language)])
@@ -177,13 +188,16 @@ def serialise(example: Example) -> bytes:
 
 def _bytes_list(values: Iterable[str]) -> bytes:
     """A message Feature with the field bytes_list."""
-    content = b"".join(_field(_FIELD_1, value.encode()) for value in values)
+    content = b"".join([_field(_FIELD_1, value.encode()) for value in values])
     return _field(_FIELD_1, content)
 
 
-def _int64_list(values: np.ndarray) -> bytes:
-    """A message Feature with the field int64_list, with packed values."""
-    return _packed(_varints(values)) if len(values) else _field(_FIELD_3, b"")
+def _int64_lists(rows: Sequence[np.ndarray]) -> list[bytes]:
+    """For each row, a message Feature with the field int64_list, with packed values."""
+    return [
+        _packed(varints) if varints else _field(_FIELD_3, b"")
+        for varints in _varints(rows)
+    ]
 
 
 def _packed(varints: bytes) -> bytes:
@@ -196,10 +210,11 @@ def _map_entry(name: bytes, feature: bytes) -> bytes:
     return _field(_FIELD_1, _field(_FIELD_1, name) + _field(_FIELD_2, feature))
 
 
-def _field(tag: int, content: bytes) -> bytes:
-    return bytes((tag,)) + _varint(len(content)) + content
+def _field(tag: bytes, content: bytes) -> bytes:
+    return tag + _varint(len(content)) + content
 
 
+@functools.lru_cache(1 << 14)
 def _varint(value: int) -> bytes:
     """The varint of a number that is at least 0.
 
@@ -214,25 +229,29 @@ def _varint(value: int) -> bytes:
     return bytes(encoded)
 
 
-def _varints(values: np.ndarray) -> bytes:
-    """The joined varints of values.
+def _varints(rows: Sequence[np.ndarray]) -> list[bytes]:
+    """The joined varints of each row.
 
     Every value is first written in as many bytes as the largest value needs; then its
     unused last bytes are dropped.
     """
-    values = np.asarray(values)
-    if values.min() < 0:
+    values = np.concatenate([*rows, np.zeros(0, np.int32)])
+    if values.min(initial=0) < 0:
         raise ValueError(f"token ids must not be negative, but one is {values.min()}")
-    width = max(1, -(-int(values.max()).bit_length() // 7))
+    width = max(1, -(-int(values.max(initial=0)).bit_length() // 7))
     encoded = np.empty((len(values), width), np.uint8)
     is_used = np.ones((len(values), width), bool)
+    sizes = np.ones(len(values), np.int64)
     for place in range(width):
         rest = values >> 7 * place
         encoded[:, place] = rest & 0x7F
         if place:
             is_used[:, place] = rest > 0
             encoded[:, place - 1] |= is_used[:, place].view(np.uint8) << 7
-    return encoded[is_used].tobytes()
+            sizes += is_used[:, place]
+    joined = encoded[is_used].tobytes()
+    ends = sums_before(sizes)[np.cumsum([0, *map(len, rows)])].tolist()
+    return [joined[start:end] for start, end in itertools.pairwise(ends)]
 
 
 def feature_spec() -> dict[str, Any]:

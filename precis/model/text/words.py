@@ -247,6 +247,11 @@ def split_chunks(texts: Sequence[str]) -> Chunks:
 
     Lone surrogates, which are not part of words, become question marks.
     """
+    return read_chunks(chunk_lists(texts))
+
+
+def chunk_lists(texts: Sequence[str]) -> Any:
+    """The chunks of texts as an array of Arrow, of lists of numbered strings."""
     import pyarrow as pa  # here, because the help of a command does not need it
     import pyarrow.compute as pc
 
@@ -255,10 +260,14 @@ def split_chunks(texts: Sequence[str]) -> Chunks:
         for text in texts
     ]
     lists = pc.split_pattern(pa.array(encodable, pa.string()), " ")  # pyright: ignore[reportAttributeAccessIssue]  # Made at import.
-    encoded = lists.values.dictionary_encode()
+    return pa.ListArray.from_arrays(lists.offsets, lists.values.dictionary_encode())
+
+
+def read_chunks(lists: Any) -> Chunks:
+    """The chunks in an array from `chunk_lists`."""
     return Chunks(
-        encoded.dictionary.to_pylist(),
-        encoded.indices.to_numpy(),
+        lists.values.dictionary.to_pylist(),
+        lists.values.indices.to_numpy(),
         lists.offsets.to_numpy(),
     )
 

@@ -10,16 +10,19 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 
 import numpy as np
+import pyarrow as pa
 
 from precis.model.errors import UsageError
-from precis.model.text.words import UNSPACED_BLOCKS, batches_of_texts, split_chunks
+from precis.model.text.words import UNSPACED_BLOCKS, batches_of_texts, chunk_lists
 from precis.model.tokenization.wordpiece import (
     JOINER,
     LINE_BREAK,
     RESERVED_TOKENS,
     SPACE,
     cut_word,
+    show_line_breaks,
     split_words,
+    words_of_chunk,
 )
 
 # Only the most frequent words are learned from, as the time grows with the number of
@@ -44,12 +47,22 @@ def count_words(texts: Iterable[str], *, lower_case: bool = False) -> Counter[st
     clause of a script without spaces counts as several: "▁" + 60 letters are "▁" + 37
     letters, and "##" + 23.
     """
+    shown = (show_line_breaks(text, lower_case=lower_case) for text in texts)
+    return count_words_of_chunks(
+        [count_chunks(chunk_lists(batch)) for batch in batches_of_texts(shown)]
+    )
+
+
+def count_words_of_chunks(tables: Sequence[pa.Table]) -> Counter[str]:
+    """Counts the words of chunks, given tables from `count_chunks`."""
     counts: Counter[str] = Counter()
-    # Each distinct run of characters without spaces is cut once.
-    for run, count in _count_runs(texts).items():
-        run = SPACE + (run.lower() if lower_case else run)
-        words = split_words(run)
-        if len(run) > _MAX_PIECE_CHARACTERS:
+    if not tables:
+        return counts
+    joined = pa.concat_tables(tables).group_by("chunk", use_threads=False)
+    chunks, numbers = joined.aggregate([("count", "sum")]).to_pydict().values()
+    for chunk, count in zip(chunks, numbers, strict=True):
+        words = words_of_chunk(chunk) if chunk else ()  # between two spaces
+        if len(chunk) >= _MAX_PIECE_CHARACTERS:
             words = [part for word in words for part in _parts(word)]
         for word in words:
             counts[word] += count
@@ -67,17 +80,25 @@ def _parts(word: str) -> list[str]:
     return [next(parts).removeprefix(JOINER), *parts]
 
 
-def _count_runs(texts: Iterable[str]) -> Counter[str]:
-    """Counts the runs of characters without spaces; with Arrow, as that is faster."""
-    counts: Counter[str] = Counter()
-    for batch in batches_of_texts(
-        text.replace("\n", f" {LINE_BREAK} ") for text in texts
-    ):
-        chunks = split_chunks(batch)
-        numbers = np.bincount(chunks.numbers).tolist()
-        counts.update(dict(zip(chunks.distinct, numbers, strict=True)))
-    counts.pop("", None)  # between two spaces
-    return counts
+def count_chunks(
+    lists: pa.ListArray, is_counted: Sequence[bool] | None = None
+) -> pa.Table:
+    """How often each chunk occurs in texts, or in those of them that count.
+
+    Args:
+      lists: the chunks of the texts, from `chunk_lists`.
+      is_counted: whether each text counts.
+
+    Returns:
+      A table with the columns `chunk` and `count`.
+    """
+    chunks = lists.values
+    numbers = chunks.indices.to_numpy()
+    if is_counted is not None:
+        numbers = numbers[np.repeat(is_counted, np.diff(lists.offsets.to_numpy()))]
+    counts = np.bincount(numbers, minlength=len(chunks.dictionary))
+    table = pa.table({"chunk": chunks.dictionary, "count": counts})
+    return table.filter(counts > 0)
 
 
 def _by_frequency(counts: Mapping[str, int]) -> list[tuple[str, int]]:
@@ -201,14 +222,15 @@ def pieces_above(
     letters = {*characters, *(JOINER + character for character in characters)}
     pieces: Set[str] = letters
     frequent: dict[str, int] = {}
-    for _ in range(_ITERATIONS):
+    for iteration in range(_ITERATIONS):
         longest = max(map(len, pieces), default=0)
         counts: dict[str, int] = collections.defaultdict(int)
         for word, count in usable:
-            end = word
-            for piece in cut_word(word, pieces, longest):
-                counts[end] += count
-                end = JOINER + end[len(piece) :]
+            start = 0
+            # The first iteration starts with single characters.
+            for piece in cut_word(word, pieces, longest) if iteration else word:
+                counts[JOINER + word[start:] if start else word] += count
+                start += len(piece) - (len(JOINER) if iteration and start else 0)
         frequent = {end: count for end, count in counts.items() if count >= threshold}
         pieces = letters | frequent.keys()
     return {end: count for end, count in frequent.items() if end not in letters}

@@ -12,6 +12,7 @@ A tokenizer is a folder of two small files:
     tokenizer.json    settings, and the sha256 of vocab.txt
 """
 
+import array
 import functools
 import hashlib
 import itertools
@@ -28,6 +29,7 @@ from precis.model import files
 from precis.model.errors import DataError
 from precis.model.text.words import (
     ChunkCache,
+    Chunks,
     batches_of_texts,
     in_order_of_texts,
     split_chunks,
@@ -130,17 +132,20 @@ class Tokenizer:
         """The readable text of a token, with ▁ for a space."""
         return self.vocabulary[token]
 
-    def encode(self, texts: Iterable[str]) -> list[np.ndarray]:
-        """The token ids of normalised texts, without special tokens.
+    def encode(self, texts: Iterable[str] | Chunks) -> list[np.ndarray]:
+        """The token ids of normalised texts, or of the chunks of texts from
+        `show_line_breaks`, without special tokens.
 
         Returns:
           int32 [S] for each text; S is at least 1, as an empty text is the piece "▁".
         """
-        batches = batches_of_texts(map(self._with_line_breaks, texts))
-        return [row for batch in batches for row in self._encode_batch(batch)]
+        if isinstance(texts, Chunks):
+            return self._encode_chunks(texts)
+        shown = (show_line_breaks(text, lower_case=self.lower_case) for text in texts)
+        batches = map(split_chunks, batches_of_texts(shown))
+        return [row for chunks in batches for row in self._encode_chunks(chunks)]
 
-    def _encode_batch(self, texts: Sequence[str]) -> list[np.ndarray]:
-        chunks = split_chunks(texts)
+    def _encode_chunks(self, chunks: Chunks) -> list[np.ndarray]:
         encoded = self._ids_of_chunks.values_of(chunks.distinct)
         ids = np.frombuffer(b"".join(encoded), np.int32)
         lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
@@ -197,13 +202,6 @@ class Tokenizer:
             pieces = content.decode().split("\n")[:-1]
             return cls(pieces, lower_case=settings["lower_case"])
 
-    def _with_line_breaks(self, text: str) -> str:
-        """Normalised text whose line breaks are visible: "a b⏎c" -> "a b ␤ c"."""
-        text = text.lower() if self.lower_case else text
-        text = text.replace("\n", f" {LINE_BREAK} ")
-        # In normalised text, two spaces only come from two line breaks in a row.
-        return re.sub(" +", " ", text) if "  " in text else text
-
     @functools.cached_property
     def _ids_of_chunks(self) -> ChunkCache[bytes]:
         """The ids of chunks without the space before them, as bytes of int32."""
@@ -212,7 +210,7 @@ class Tokenizer:
     def _encode_chunk(self, chunk: str) -> bytes:
         tokens: list[int] = []
         ids, longest = self._ids_of_pieces
-        for word in split_words(SPACE + chunk):
+        for word in words_of_chunk(chunk):
             is_short = len(word.encode()) <= _MAX_WORD_BYTES
             pieces = cut_word(word, ids, longest) if is_short else []
             if not pieces:
@@ -221,7 +219,7 @@ class Tokenizer:
                     cut = cut_word(part, ids, longest) if is_short else []
                     pieces += cut or (UNKNOWN,)
             tokens += map(ids.__getitem__, pieces)
-        return np.array(tokens, np.int32).tobytes()
+        return array.array("i", tokens).tobytes()
 
     def _split_at_unknown(self, word: str) -> list[str]:
         """Words made of a word that cannot be cut into pieces. If it has a letter of
@@ -303,9 +301,24 @@ def is_word(character: str) -> bool:
     return is_mark or bool(_IS_WORD.fullmatch(character))
 
 
+def show_line_breaks(text: str, *, lower_case: bool) -> str:
+    """Normalised text whose line breaks are visible: "a b⏎c" -> "a b ␤ c"."""
+    text = text.lower() if lower_case else text
+    text = text.replace("\n", f" {LINE_BREAK} ")
+    # In normalised text, two spaces only come from two line breaks in a row.
+    return re.sub(" +", " ", text) if "  " in text else text
+
+
 def split_words(chunk: str) -> list[str]:
     """The words of a chunk, which the tokenizer cuts into pieces: $4.5 -> $ 4 . 5"""
     return chunk.translate(_SPACED_MARKS).split()
+
+
+def words_of_chunk(chunk: str) -> list[str]:
+    """The words of a chunk and of the space before it: $4.5 -> ▁ $ 4 . 5"""
+    # Most chunks are a word.
+    is_word = chunk.isascii() and chunk.isalnum()
+    return [SPACE + chunk] if is_word else split_words(SPACE + chunk)
 
 
 def cut_word(word: str, pieces: Container[str], longest: int) -> list[str]:

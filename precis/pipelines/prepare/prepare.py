@@ -1,10 +1,10 @@
 """`precis prepare`: corpus -> vocabulary -> TFRecord shards.
 
-There are two passes over the corpus, because documents are never shuffled. The first
-counts words and hashes contents in every task; the sums give the vocabulary and the
-duplicates. The second encodes each task into its own shards.
+There are two passes, because documents are never shuffled. The first reads the corpus:
+every task keeps its training pairs, counts words and hashes contents; the sums give the
+vocabulary and the duplicates. The second encodes the pairs of each task into shards.
 
-    scan    tasks -> word counts, content hashes   -> _tasks/
+    scan    tasks -> pairs, word counts, hashes    -> _tasks/, dead_letters/
     join    -> vocabulary, duplicates              -> tokenizer/, source_tokenizer/
     encode  tasks -> shards and receipts           -> dataset.json, _SUCCESS
 
@@ -134,15 +134,22 @@ def plan(
         pipeline = beam.Pipeline(options=beam_options)
         scan = ScanWorker(corpus, options, job)
         encode = EncodeWorker(corpus, options, job)
-        _ = (
+        scanned = (
             pipeline
             | "ListTasks" >> beam.Create(tasks, reshuffle=False)
             | "ScanTasks" >> RunTasks(scan, Step(job, "scan"), processes=processes)
+        )
+        encoded = (
+            scanned
             | "AwaitScanned" >> Gather()
-            | "JoinScanned" >> beam.Map(join_scanned, job, options)
+            | "JoinScanned" >> beam.Map(lambda _: join_scanned(job, options))
             | "ListJoinedTasks" >> beam.FlatMap(lambda _: tasks)
             | "EncodeTasks"
             >> RunTasks(encode, Step(job, "encode"), processes=processes)
+        )
+        _ = (
+            (scanned, encoded)
+            | "JoinReports" >> beam.Flatten()
             | "GatherReports" >> Gather()
             | "PublishDataset"
             >> beam.Map(publish_dataset, options, corpus, job, provenance)
@@ -209,10 +216,12 @@ def publish_dataset(
     job: Job,
     provenance: Mapping[str, Any],
 ) -> None:
-    """Writes dataset.json from the reports of all tasks, to be checked later."""
+    """Writes dataset.json from the reports of both passes, to be checked later."""
     reports = sorted(reports, key=lambda report: report.task)
     sources = sum_file_counts(report.file_counts for report in reports)
-    tokens = Counter(add_counts(each.figures["record_tokens"] for each in reports))
+    tokens = Counter(
+        add_counts(each.figures.get("record_tokens", {}) for each in reports)
+    )
     tokenizers = load_tokenizers(options.output)
     target, source = tokenizers.target.fingerprint, tokenizers.source.fingerprint
     info = DatasetInfo(
@@ -256,8 +265,9 @@ def _shards_by_split(reports: Sequence[TaskReport]) -> dict[str, tuple[Shard, ..
     splits: dict[str, list[Shard]] = {}
     for report in reports:
         for file in report.files:
-            shard = Shard(file["file"], file["rows"], file["bytes"], file["sha256"])
-            splits.setdefault(file["split"], []).append(shard)  # pyright: ignore[reportTypedDictNotRequiredAccess]  # A shard has one.
+            if split := file.get("split"):
+                shard = Shard(file["file"], file["rows"], file["bytes"], file["sha256"])
+                splits.setdefault(split, []).append(shard)
     return {split: tuple(shards) for split, shards in sorted(splits.items())}
 
 

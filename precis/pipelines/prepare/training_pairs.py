@@ -49,9 +49,9 @@ def read_pairs(article: Article, options: PrepareOptions) -> list[TrainingPair] 
         return "without_highlights"
     # Otherwise oracle labels would depend on numbers and foreign names. Latin
     # highlights can be read in every language, which takes longer to detect.
-    is_latin = variant_of(None, highlights) == ROUGE_SCORE
     if options.oracle_sentences and not (
-        is_latin or reads(highlights, article.language)
+        variant_of(None, highlights) == ROUGE_SCORE
+        or reads(highlights, article.language)
     ):
         return "without_readable_highlights"
     if options.target in SENTENCE_PAIRS:

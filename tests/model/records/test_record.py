@@ -72,7 +72,7 @@ def by_tensorflow(example: Example) -> tf.train.Example:
 
 @pytest.mark.parametrize("example", EXAMPLES + LABELLED)
 def test_bytes_are_the_message_of_protobuf(example):
-    serialised = serialise(example)
+    (serialised,) = serialise([example])
     expected = by_tensorflow(example)
     assert tf.train.Example.FromString(serialised) == expected
     # Features stand once and numbers in their shortest form,
@@ -86,7 +86,7 @@ def test_bytes_are_the_message_of_protobuf(example):
 @pytest.mark.parametrize("examples", [EXAMPLES, LABELLED])
 def test_records_parse_back(examples):
     """With labels as without; a network that writes does not read them."""
-    parsed = tf.io.parse_example(list(map(serialise, examples)), feature_spec())
+    parsed = tf.io.parse_example(serialise(examples), feature_spec())
     assert set(parsed) == {*FEATURES, "language"}
     for name in ("source", "target"):
         expected = [getattr(example, name).tolist() for example in examples]
@@ -99,12 +99,12 @@ def test_records_parse_back(examples):
 
 def test_labelled_articles_read_back_and_damage_is_found(tmp_path):
     path = str(tmp_path / "train.tfrecord")
-    files.write_bytes(path, b"".join(frame(serialise(each)) for each in LABELLED))
+    files.write_bytes(path, b"".join(map(frame, serialise(LABELLED))))
     assert list(read_labelled(path)) == [
         (*example.labelled, example.highlights, example.language or "en")
         for example in LABELLED
     ]
-    files.write_bytes(path, frame(serialise(LABELLED[0])).replace(b"Two", b"Ten"))
+    files.write_bytes(path, frame(*serialise(LABELLED[:1])).replace(b"Two", b"Ten"))
     message = r"train.tfrecord: damaged at byte 0 \(checksum of the record\)"
     with pytest.raises(DataError, match=message):
         list(read_labelled(path))
@@ -112,7 +112,7 @@ def test_labelled_articles_read_back_and_damage_is_found(tmp_path):
 
 def test_a_negative_token_is_refused():
     with pytest.raises(ValueError, match="must not be negative, but one is -3"):
-        serialise(EXAMPLES[0]._replace(source=np.array([4, -3])))
+        serialise([EXAMPLES[0]._replace(source=np.array([4, -3]))])
 
 
 def test_frames_are_those_of_tensorflow(tmp_path):
@@ -149,7 +149,7 @@ def test_damage_is_found(content, message):
 def test_writing_needs_no_tensorflow():
     program = (
         "import sys, numpy; from precis.model.records.example import *; "
-        "frame(serialise(Example('a', numpy.arange(9), numpy.arange(3), 9, ''))); "
+        "frame(*serialise([Example('a', numpy.arange(9), numpy.arange(3), 9, '')])); "
         "print('tensorflow' in sys.modules)"
     )
     command = [sys.executable, "-c", program]

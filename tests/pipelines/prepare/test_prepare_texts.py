@@ -136,7 +136,8 @@ def test_a_vocabulary_of_lower_case(tmp_path):
     learn_vocabulary(tmp_path, STORIES, lower_case=True)
     tokenizer = Tokenizer.load(str(tmp_path / "tokenizer"))
     assert tokenizer.lower_case
-    encode(tmp_path / "records", STORIES, TokenizerPair(tokenizer, tokenizer))
+    pair = TokenizerPair(tokenizer, tokenizer)
+    encode(tmp_path / "records", STORIES, pair, lower_case=True)
     for example in all_examples(tmp_path / "records"):
         (source,) = tokenizer.decode([example["source"]])
         assert BODIES[example["id"]].lower().startswith(source)
