@@ -268,27 +268,29 @@ class ImportanceModel(NamedTuple):
             for n, sentences in enumerate(tokens)
             if 2 * sum(map(bool, sentences)) >= max(len(sentences), 1)
         ]
-        tokens = [tokens[n] for n in known]
-        given = number_words(tokens), [scores[n] for n in known]
+        tokens, scores = [tokens[n] for n in known], [scores[n] for n in known]
         stops = [stop_words(languages[n]) for n in known]
-        words, pairs = (find_ngrams(given[0], size) for size in (1, 2))
+        numbered = number_words(tokens)
+        words, pairs = (find_ngrams(numbered, size) for size in (1, 2))
         with single_thread():
-            features = ngram_features(words, *given, self.words.lexicon, stops)
+            features = ngram_features(
+                words, numbered, scores, self.words.lexicon, stops
+            )
             of_words = self.words.importance(words, features)
             features = ngram_features(
-                pairs, *given, self.pairs.lexicon, stops, of_words=(words, of_words)
+                *(pairs, numbered, scores, self.pairs.lexicon, stops),
+                of_words=(words, of_words),
             )
             of_pairs = self.pairs.importance(pairs, features)
             lengths = [
                 float(np.exp(length_features(sentences) @ self.length_weights))
                 for sentences in tokens
             ]
-        vocabulary = given[0].vocabulary
-        size, count = len(vocabulary), len(known)
+        count, size = len(known), len(numbered.vocabulary)
         expected = map(
             NumberedReference,
-            itertools.repeat(vocabulary),
-            given[0].by_sentence(),
+            itertools.repeat(numbered.vocabulary),
+            numbered.by_sentence(),
             _probabilities(words, of_words, count, size),
             _probabilities(pairs, of_pairs, count, size),
             lengths,
