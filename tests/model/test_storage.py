@@ -28,19 +28,19 @@ class RefusedError(Exception):
         self.code = code
 
 
-@pytest.mark.parametrize(
-    ("error", "kind", "words"),
-    [
-        (FileNotFoundError("x"), FileNotFoundError, "no such object, or no bucket"),
-        (FileExistsError("x"), FileExistsError, "it already exists"),
-        (OSError("Forbidden: x\nno"), PermissionError, "no permission .Forbidden: x"),
-        (PermissionError("no"), PermissionError, "use credentials that may read and"),
-        (RefusedError(401), PermissionError, "no permission .401"),
-        (RefusedError(503), OSError, "the request failed .503 .* try again, or check"),
-        (TimeoutError(), OSError, "the request failed .TimeoutError"),
-        (KeyError("defect"), KeyError, "defect"),  # not one of a store
-    ],
-)
+FAILED_REQUESTS = [
+    (FileNotFoundError("x"), FileNotFoundError, "no such object, or no bucket"),
+    (FileExistsError("x"), FileExistsError, "it already exists"),
+    (OSError("Forbidden: x\nno"), PermissionError, "no permission .Forbidden: x"),
+    (PermissionError("no"), PermissionError, "use credentials that may read and"),
+    (RefusedError(401), PermissionError, "no permission .401"),
+    (RefusedError(503), OSError, "the request failed .503 .* try again, or check"),
+    (TimeoutError(), OSError, "the request failed .TimeoutError"),
+    (KeyError("defect"), KeyError, "defect"),  # not one of a store
+]
+
+
+@pytest.mark.parametrize(("error", "kind", "words"), FAILED_REQUESTS)
 def test_a_request_that_fails_is_explained(monkeypatch, error, kind, words):
     def fail(*_, **__):
         raise error
@@ -134,15 +134,15 @@ def test_a_store_that_cannot_be_reached_is_said_at_once(monkeypatch):
         clients._check_reached(f"http://127.0.0.1:{port}")
 
 
-@pytest.mark.parametrize(
-    ("path", "words"),
-    [
-        ("gs://b/x", "pip install 'precis-corpus.gcs.'"),
-        ("s3://b/x", "pip install 'precis-corpus.s3.'"),
-        ("abfs://b/x", "install that package"),
-        ("nothing://b/x", "name a local path, or one on gs:// or s3://"),
-    ],
-)
+LACKING = [
+    ("gs://b/x", "pip install 'precis-corpus.gcs.'"),
+    ("s3://b/x", "pip install 'precis-corpus.s3.'"),
+    ("abfs://b/x", "install that package"),
+    ("nothing://b/x", "name a local path, or one on gs:// or s3://"),
+]
+
+
+@pytest.mark.parametrize(("path", "words"), LACKING)
 def test_a_store_without_its_package_is_refused(monkeypatch, path, words):
     def lacks_package(protocol):
         if protocol == "nothing":
@@ -154,19 +154,19 @@ def test_a_store_without_its_package_is_refused(monkeypatch, path, words):
         files.exists(path)
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        (f"gs://user:{SECRET}@bucket/x", "gs://***@bucket/x"),
-        (
-            f"GET https://h/x?a=1&X-Goog-Signature={SECRET}&b=2 failed",
-            "GET https://h/x?a=1&X-Goog-Signature=***&b=2 failed",
-        ),
-        (f"https://h/x?X-Amz-Security-Token={SECRET}", "https://h/x?X-Amz-Security-"),
-        (f"{{'Authorization': 'Bearer {SECRET}'}}", "{'Authorization': 'Bearer ***'}"),
-        ("gs://bucket/a@b?c=1", "gs://bucket/a@b?c=1"),
-    ],
-)
+HIDDEN = [
+    (f"gs://user:{SECRET}@bucket/x", "gs://***@bucket/x"),
+    (
+        f"GET https://h/x?a=1&X-Goog-Signature={SECRET}&b=2 failed",
+        "GET https://h/x?a=1&X-Goog-Signature=***&b=2 failed",
+    ),
+    (f"https://h/x?X-Amz-Security-Token={SECRET}", "https://h/x?X-Amz-Security-"),
+    (f"{{'Authorization': 'Bearer {SECRET}'}}", "{'Authorization': 'Bearer ***'}"),
+    ("gs://bucket/a@b?c=1", "gs://bucket/a@b?c=1"),
+]
+
+
+@pytest.mark.parametrize(("text", "shown"), HIDDEN)
 def test_credentials_are_hidden(text, shown):
     assert redact(text).startswith(shown) and SECRET not in redact(text)
 

@@ -274,15 +274,15 @@ def test_a_bundle_of_any_kind_comes_back(tokenizer, tmp_path):
     assert "tokenizer_fingerprint" not in open_stored(folder).manifest
 
 
-@pytest.mark.parametrize(
-    ("kind", "taker"),
-    [
-        ("encoder", "`encoder=` of `precis train` or `precis train-selector`"),
-        ("extractive", "`extractive_bundle=` of `precis summarize`"),
-        ("keyphrases", "`keyphrase_bundle=` of `precis summarize`"),
-        ("dreaming", "input of a newer precis"),
-    ],
-)
+TAKERS = [
+    ("encoder", "`encoder=` of `precis train` or `precis train-selector`"),
+    ("extractive", "`extractive_bundle=` of `precis summarize`"),
+    ("keyphrases", "`keyphrase_bundle=` of `precis summarize`"),
+    ("dreaming", "input of a newer precis"),
+]
+
+
+@pytest.mark.parametrize(("kind", "taker"), TAKERS)
 def test_a_bundle_of_another_kind_is_refused(kind, taker, tokenizer, tmp_path):
     save_kind(tmp_path / "x", "extractive", tokenizer)
     edit(tmp_path / "x" / "manifest.json", kind=kind)
@@ -343,24 +343,24 @@ MODEL_ID = r"model_id is \w*, but its files give \w{16}; "
 CHECKSUMS = {"config.json": "0" * 64, WEIGHTS: "0" * 64}
 
 
-@pytest.mark.parametrize(
-    ("changes", "error", "message"),
-    [
-        ({"model_id": "0" * 16}, DataError, MODEL_ID + WAY_OUT),
-        ({"model_id": ""}, DataError, MODEL_ID),
-        ({"sha256": CHECKSUMS}, DataError, MODEL_ID),
-        ({"tokenizer_fingerprint": "0" * 64}, DataError, MODEL_ID),
-        ({"tokenizer_fingerprint": "gone"}, DataError, MODEL_ID),
-        ({"source_tokenizer_fingerprint": "0" * 64}, DataError, MODEL_ID),
-        ({"model_id": 3}, DataError, "model_id must be of type str, not int"),
-        ({"sha256": []}, DataError, "sha256 must be of type dict, not list"),
-        ({"provenance": "gone"}, DataError, rf"\(provenance is missing\); {WAY_OUT}"),
-        ({"model_id": "gone"}, UsageError, "this precis cannot read it: man"),
-        ({"sha256": "gone"}, UsageError, "kind abstractive and format_version 1;"),
-        ({"format_version": 99}, UsageError, "kind abstractive and format_version"),
-        ({"kind": "keyphrases", "model_id": ""}, UsageError, "of kind keyphrases,"),
-    ],
-)
+EDITED_MANIFESTS = [
+    ({"model_id": "0" * 16}, DataError, MODEL_ID + WAY_OUT),
+    ({"model_id": ""}, DataError, MODEL_ID),
+    ({"sha256": CHECKSUMS}, DataError, MODEL_ID),
+    ({"tokenizer_fingerprint": "0" * 64}, DataError, MODEL_ID),
+    ({"tokenizer_fingerprint": "gone"}, DataError, MODEL_ID),
+    ({"source_tokenizer_fingerprint": "0" * 64}, DataError, MODEL_ID),
+    ({"model_id": 3}, DataError, "model_id must be of type str, not int"),
+    ({"sha256": []}, DataError, "sha256 must be of type dict, not list"),
+    ({"provenance": "gone"}, DataError, rf"\(provenance is missing\); {WAY_OUT}"),
+    ({"model_id": "gone"}, UsageError, "this precis cannot read it: man"),
+    ({"sha256": "gone"}, UsageError, "kind abstractive and format_version 1;"),
+    ({"format_version": 99}, UsageError, "kind abstractive and format_version"),
+    ({"kind": "keyphrases", "model_id": ""}, UsageError, "of kind keyphrases,"),
+]
+
+
+@pytest.mark.parametrize(("changes", "error", "message"), EDITED_MANIFESTS)
 def test_an_edited_manifest_is_refused(changes, error, message, bundle):
     edit(bundle / "manifest.json", **changes)
     with pytest.raises(error, match=message):
@@ -387,22 +387,22 @@ def test_a_file_that_is_no_object_is_refused(content, bundle):
 OTHER_VERSION = "the configuration is from another version of precis: "
 
 
-@pytest.mark.parametrize(
-    ("changes", "of_network", "message"),
-    [
-        ({"network": "gone"}, {}, "network is missing"),
-        ({"network": [1]}, {}, "network must be of type dict, not list"),
-        ({"special": [1]}, {}, "damaged"),
-        ({"special": {"start": 1}}, {}, "damaged"),
-        ({"task_prefixes": 1}, {}, "damaged"),
-        ({"architecture": ["transformer"]}, {}, "damaged"),
-        ({"architecture": "mixer"}, {}, "'mixer', known are transformer, decoder_only"),
-        ({}, {"width": "8"}, f"damaged|{OTHER_VERSION}"),
-        ({}, {"encoder_layers": 1.5}, f"damaged|{OTHER_VERSION}"),
-        ({}, {"encoder_layers": 3}, "damaged"),
-        ({}, {"peephole": True}, OTHER_VERSION),
-    ],
-)
+WRONG_FIELDS = [
+    ({"network": "gone"}, {}, "network is missing"),
+    ({"network": [1]}, {}, "network must be of type dict, not list"),
+    ({"special": [1]}, {}, "damaged"),
+    ({"special": {"start": 1}}, {}, "damaged"),
+    ({"task_prefixes": 1}, {}, "damaged"),
+    ({"architecture": ["transformer"]}, {}, "damaged"),
+    ({"architecture": "mixer"}, {}, "'mixer', known are transformer, decoder_only"),
+    ({}, {"width": "8"}, f"damaged|{OTHER_VERSION}"),
+    ({}, {"encoder_layers": 1.5}, f"damaged|{OTHER_VERSION}"),
+    ({}, {"encoder_layers": 3}, "damaged"),
+    ({}, {"peephole": True}, OTHER_VERSION),
+]
+
+
+@pytest.mark.parametrize(("changes", "of_network", "message"), WRONG_FIELDS)
 def test_a_configuration_with_a_wrong_field_is_refused(
     changes, of_network, message, bundle
 ):

@@ -307,16 +307,13 @@ def test_an_object_store_gets_the_manifest_last(layout_bundle):
     assert max(written, key=lambda name: written[name]) == "manifest.json"
 
 
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        ({"layout": "bart", "architecture": "recurrent"}, "transformer, not recurrent"),
-        (
-            {"layout": "t5", "encoder": "e"},
-            "`layout=` cannot be given with `encoder=`, w",
-        ),
-    ],
-)
+USELESS_LAYOUTS = [
+    ({"layout": "bart", "architecture": "recurrent"}, "transformer, not recurrent"),
+    ({"layout": "t5", "encoder": "e"}, "`layout=` cannot be given with `encoder=`, w"),
+]
+
+
+@pytest.mark.parametrize(("flags", "message"), USELESS_LAYOUTS)
 def test_a_layout_without_a_use_is_refused(flags, message, records_folder, tmp_path):
     with pytest.raises(UsageError, match=message):
         train(records=records_folder, output=str(tmp_path / "b"), **flags)

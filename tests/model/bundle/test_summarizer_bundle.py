@@ -102,15 +102,15 @@ def test_a_part_that_is_missing_or_another_one_is_named(name, summarizer):
     assert any(f"{name}/manifest.json" in finding for finding in findings)
 
 
-@pytest.mark.parametrize(
-    ("kinds", "way_out"),
-    [
-        ((ABSTRACTIVE,), "name {}/writer"),
-        ((ENCODER, ABSTRACTIVE), "name {}/writer"),
-        ((EXTRACTIVE,), "name {}/extractor"),
-        ((KEYPHRASES,), "use it as `bundle=` of `precis summarize`"),
-    ],
-)
+PARTS_TAKEN = [
+    ((ABSTRACTIVE,), "name {}/writer"),
+    ((ENCODER, ABSTRACTIVE), "name {}/writer"),
+    ((EXTRACTIVE,), "name {}/extractor"),
+    ((KEYPHRASES,), "use it as `bundle=` of `precis summarize`"),
+]
+
+
+@pytest.mark.parametrize(("kinds", "way_out"), PARTS_TAKEN)
 def test_a_command_that_takes_a_part_names_it(kinds, way_out, summarizer):
     message = (
         f"{summarizer}: a bundle of kind summarizer, but kind "
@@ -142,15 +142,15 @@ def test_a_summarizer_stands_for_the_flags_of_both_bundles(summarizer):
     }
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"extractive_bundle": "other"},
-        {"extractive": "lead"},
-        {"extractive": ["neural", "luhn"], "write": "article"},
-        {"beam_width": 3, "written_sentences": 3},
-    ],
-)
+GIVEN = [
+    {"extractive_bundle": "other"},
+    {"extractive": "lead"},
+    {"extractive": ["neural", "luhn"], "write": "article"},
+    {"beam_width": 3, "written_sentences": 3},
+]
+
+
+@pytest.mark.parametrize("given", GIVEN)
 def test_flags_that_are_given_win(given, summarizer):
     whole = with_flags_of_bundle({"bundle": str(summarizer)})
     assert with_flags_of_bundle({"bundle": str(summarizer), **given}) == {

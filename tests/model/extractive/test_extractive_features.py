@@ -6,12 +6,16 @@ import math
 
 import numpy as np
 import pytest
+from support import read_table
 
 from precis.model.extractive.features import (
     FEATURE_COUNT,
     FEATURE_NAMES,
     features_of_all,
 )
+
+SENTENCES = read_table("sentence_features")
+
 
 # In words: the flood reached marta | floods 12 of them why | she said flood flood.
 STORY = [
@@ -96,32 +100,7 @@ def test_each_feature_and_its_logarithm_is_that_computed_by_hand():
     assert rows == pytest.approx(np.hstack([by_hand, logarithms]), abs=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("sentence", "expected"),
-    [
-        (
-            '"We saw it," I said, "and my dog."',
-            "quotes 4 personal 3 said 1 opens_with_pronoun 1 no_end 0",
-        ),
-        (
-            "( He told us : `` why ? ''",
-            "quotes 2 personal 1 said 1 question 1 opens_with_pronoun 1 colons 1",
-        ),
-        (
-            "Sheila's theory, as added up, is 1,250.",
-            "commas 3 digits 4 opens_with_pronoun 0 personal 0 quotes 0",
-        ),
-        ("It ended.’ ) ", "no_end 0 opens_with_pronoun 1"),
-        ("A caption without an end;", "no_end 1 said 0"),
-        ("«Да, „нет“»?", "quotes 3 commas 1 question 1 no_end 0"),
-        ("Watch the race »", "quotes 0 no_end 1"),
-        ("他说：「是，有、没有。」", "quotes 2 commas 2 colons 1 no_end 0"),
-        ("کیا یہ، سچ ہے؟", "commas 1 question 1 no_end 0"),
-        ("यह सच है।", "question 0 no_end 0"),
-        ("یہ سچ ہے", "no_end 1"),
-        ("", "no_end 1 words 1 characters_a_word 0"),
-    ],
-)
+@pytest.mark.parametrize(("sentence", "expected"), SENTENCES)
 def test_features_of_characters(sentence, expected):
     rows = rows_of([sentence])
     names, values = expected.split()[::2], expected.split()[1::2]

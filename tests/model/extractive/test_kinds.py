@@ -20,16 +20,16 @@ def test_prose_of_sentences_is_news_like():
     assert is_news_like([*NEWS, *NEWS, "Mayor: I am glad.", "- Sandbags.", "In short"])
 
 
-@pytest.mark.parametrize(
-    "sentences",
-    [
-        [],
-        NEWS[:3],
-        ["Anna: Are you there?", "Yes.", "Tom B.: I am.", "#Person1#: Good."],
-        ["Sam : Hi.", "Where are you?", "Home.", "I see.", "Sam : Hi.", "Sam : Hm."],
-        ["Take:", "- two eggs.", "2. Stir them.", "Serve warm.", "(b) Enjoy."],
-        ["so we went there", "the food was good", "we paid.", "that was it"],
-    ],
-)
+OTHER_KINDS = [
+    [],
+    NEWS[:3],
+    ["Anna: Are you there?", "Yes.", "Tom B.: I am.", "#Person1#: Good."],
+    ["Sam : Hi.", "Where are you?", "Home.", "I see.", "Sam : Hi.", "Sam : Hm."],
+    ["Take:", "- two eggs.", "2. Stir them.", "Serve warm.", "(b) Enjoy."],
+    ["so we went there", "the food was good", "we paid.", "that was it"],
+]
+
+
+@pytest.mark.parametrize("sentences", OTHER_KINDS)
 def test_other_kinds_are_not(sentences):
     assert not is_news_like(sentences)

@@ -19,17 +19,17 @@ def test_sources_are_padded_to_a_multiple_of_sixteen(longest, expected):
     assert padded_length([longest, 0], 99) == expected
 
 
-@pytest.mark.parametrize(
-    ("lengths", "given", "sizes"),
-    [
-        ([400] * 40, {}, [16, 16, 8]),
-        ([400] * 40, {"beams": 8}, [8] * 5),
-        ([401] * 40, {}, [15, 15, 10]),  # padded to 416
-        ([2] * 100, {}, [64, 36]),  # 256 hypotheses
-        ([400] * 40, {"precision": "mixed_bfloat16"}, [32, 8]),
-        ([], {}, []),
-    ],
-)
+WORK = [
+    ([400] * 40, {}, [16, 16, 8]),
+    ([400] * 40, {"beams": 8}, [8] * 5),
+    ([401] * 40, {}, [15, 15, 10]),  # padded to 416
+    ([2] * 100, {}, [64, 36]),  # 256 hypotheses
+    ([400] * 40, {"precision": "mixed_bfloat16"}, [32, 8]),
+    ([], {}, []),
+]
+
+
+@pytest.mark.parametrize(("lengths", "given", "sizes"), WORK)
 def test_batches_are_about_the_same_work(lengths, given, sizes):
     batches = batches_by_length(
         lengths, **{"beams": 4, "max_source_tokens": 512, **given}

@@ -21,30 +21,30 @@ def asked(*faults, journal="", prompt="Story 0"):
         return client.ask(prompt), server
 
 
-@pytest.mark.parametrize(
-    ("reason", "is_finished"),
-    [
-        # of OpenAI, TGI, Together, Anthropic, Cohere and DashScope, in this order
-        *((None, True), ("stop", True), ("eos_token", True), ("eos", True)),
-        *(("end_turn", True), ("stop_sequence", True), ("COMPLETE", True)),
-        *(("null", True), ("", True), ("STOP", True)),
-        *(("length", False), ("max_tokens", False), ("MAX_TOKENS", False)),
-        *(("model_length", False), ("model_context_window_exceeded", False)),
-        *(("time_limit", False), ("tool_calls", False), ("new", False), (7, False)),
-    ],
-)
+ENDS = [
+    # of OpenAI, TGI, Together, Anthropic, Cohere and DashScope, in this order
+    *((None, True), ("stop", True), ("eos_token", True), ("eos", True)),
+    *(("end_turn", True), ("stop_sequence", True), ("COMPLETE", True)),
+    *(("null", True), ("", True), ("STOP", True)),
+    *(("length", False), ("max_tokens", False), ("MAX_TOKENS", False)),
+    *(("model_length", False), ("model_context_window_exceeded", False)),
+    *(("time_limit", False), ("tool_calls", False), ("new", False), (7, False)),
+]
+
+
+@pytest.mark.parametrize(("reason", "is_finished"), ENDS)
 def test_an_answer_is_whole_where_the_reason_of_its_end_says_so(reason, is_finished):
     answer, server = asked({"finish_reason": reason})
     assert answer.summary.is_finished == is_finished and server.asked[0] == 1
 
 
-@pytest.mark.parametrize(
-    "reason",
-    [
-        *("error", "abort", "network_error", "insufficient_system_resource"),
-        *("cancelled", "ERROR", "timeout"),
-    ],
-)
+BROKEN_OFF = [
+    *("error", "abort", "network_error", "insufficient_system_resource"),
+    *("cancelled", "ERROR", "timeout"),
+]
+
+
+@pytest.mark.parametrize("reason", BROKEN_OFF)
 def test_an_answer_that_the_server_broke_off_is_asked_again(reason):
     broken = {"text": "The council appro", "finish_reason": reason}
     answer, server = asked(broken, broken)
@@ -73,16 +73,16 @@ def test_an_answer_that_a_filter_holds_back_is_not_asked_again(reason):
 OVERLOADED = {"code": 502, "message": "the model is down"}
 
 
-@pytest.mark.parametrize(
-    ("body", "reason"),
-    [
-        ({"error": OVERLOADED}, "http_502"),  # as OpenRouter writes it
-        ({"choices": [{"error": OVERLOADED, "message": {}}]}, "http_502"),
-        ({"error": "the model is down"}, "http_502"),
-        ({"object": "error", "message": "the model is down", "code": 503}, "http_503"),
-        ({"error": {"code": "400", "message": "the model is down"}}, "refused"),
-    ],
-)
+ERRORS = [
+    ({"error": OVERLOADED}, "http_502"),  # as OpenRouter writes it
+    ({"choices": [{"error": OVERLOADED, "message": {}}]}, "http_502"),
+    ({"error": "the model is down"}, "http_502"),
+    ({"object": "error", "message": "the model is down", "code": 503}, "http_503"),
+    ({"error": {"code": "400", "message": "the model is down"}}, "refused"),
+]
+
+
+@pytest.mark.parametrize(("body", "reason"), ERRORS)
 def test_an_error_that_comes_with_200_is_the_error_that_it_names(body, reason):
     failure, _ = asked((200, body), ...)
     assert "the model is down" in failure.detail and failure.reason == reason
@@ -128,17 +128,17 @@ def test_equal_requests_at_the_same_time_are_sent_once():
     assert server.asked[0] == 6  # They share the failure of one.
 
 
-@pytest.mark.parametrize(
-    ("status", "said", "reason"),
-    [
-        # of TGI and Gemini; of LocalAI behind a gateway, Groq, and a proxy
-        (422, "`inputs` tokens + `max_new_tokens` must be <= 4096", "too_long"),
-        (400, "The input token count exceeds the maximum number", "too_long"),
-        (504, "context deadline exceeded", "http_504"),
-        (500, "context canceled", "http_500"),
-        (503, "the service for auth tokens is down", "http_503"),
-    ],
-)
+SAID = [
+    # of TGI and Gemini; of LocalAI behind a gateway, Groq, and a proxy
+    (422, "`inputs` tokens + `max_new_tokens` must be <= 4096", "too_long"),
+    (400, "The input token count exceeds the maximum number", "too_long"),
+    (504, "context deadline exceeded", "http_504"),
+    (500, "context canceled", "http_500"),
+    (503, "the service for auth tokens is down", "http_503"),
+]
+
+
+@pytest.mark.parametrize(("status", "said", "reason"), SAID)
 def test_only_what_a_server_says_of_long_prompts_is_too_long(status, said, reason):
     failure, _ = asked((status, {"error": said}), ...)
     assert said in failure.detail and failure.reason == reason
@@ -157,17 +157,17 @@ def listed(*tokens):
     return {"content": [{"token": each, "logprob": value} for each, value in tokens]}
 
 
-@pytest.mark.parametrize(
-    ("message", "mean"),
-    [
-        # As llama.cpp lists them: thoughts, the content, and the end as "".
-        ({"content": "Rain fell.", "reasoning_content": "Rain."}, -0.5),
-        ({"content": "<think>Rain.</think>\n\nRain fell."}, -0.5),
-        ({"content": "Rain.</think>\n\nRain fell.<|im_end|>"}, -0.5),
-        ({"content": "Sun shone.", "reasoning_content": "Rain."}, None),
-        ({"content": "Sun shone.", "reasoning_content": None}, -33 / 8),
-    ],
-)
+MESSAGES = [
+    # As llama.cpp lists them: thoughts, the content, and the end as "".
+    ({"content": "Rain fell.", "reasoning_content": "Rain."}, -0.5),
+    ({"content": "<think>Rain.</think>\n\nRain fell."}, -0.5),
+    ({"content": "Rain.</think>\n\nRain fell.<|im_end|>"}, -0.5),
+    ({"content": "Sun shone.", "reasoning_content": "Rain."}, None),
+    ({"content": "Sun shone.", "reasoning_content": None}, -33 / 8),
+]
+
+
+@pytest.mark.parametrize(("message", "mean"), MESSAGES)
 def test_log_probabilities_are_those_of_the_content(message, mean):
     thoughts = ("<think>", -9), ("Rain", -8), (".", -7), ("</think>\n\n", -7)
     content = ("Rain", -0.25), (" fell", -0.5), (".", -1), ("", -0.25)

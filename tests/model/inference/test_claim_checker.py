@@ -118,18 +118,18 @@ def test_what_is_no_checker_is_named(search, tmp_path):
             settings_of(checker=str(folder))
 
 
-@pytest.mark.parametrize(
-    ("labels", "expected"),
-    [
-        (None, (2, 1, "{}</s></s>{}")),
-        (["0", "1"], (2, 1, "{}</s>{}")),
-        (["LABEL_0", "LABEL_1", "LABEL_2"], (3, 0, "{}</s></s>{}")),
-        (["CONTRADICTION", "NEUTRAL", "ENTAILMENT"], (3, 2, "{}</s></s>{}")),
-        (["not_aligned", "aligned"], (2, 1, "{}</s></s>{}")),
-        (["negative", "neutral", "positive"], ()),
-        (["LABEL_0"], ()),
-    ],
-)
+LABELS = [
+    (None, (2, 1, "{}</s></s>{}")),
+    (["0", "1"], (2, 1, "{}</s>{}")),
+    (["LABEL_0", "LABEL_1", "LABEL_2"], (3, 0, "{}</s></s>{}")),
+    (["CONTRADICTION", "NEUTRAL", "ENTAILMENT"], (3, 2, "{}</s></s>{}")),
+    (["not_aligned", "aligned"], (2, 1, "{}</s></s>{}")),
+    (["negative", "neutral", "positive"], ()),
+    (["LABEL_0"], ()),
+]
+
+
+@pytest.mark.parametrize(("labels", "expected"), LABELS)
 def test_labels_say_which_of_them_is_support(labels, expected):
     names = labels and {str(number): name for number, name in enumerate(labels)}
     assert tuple(read_checker({**LABELLED, "id2label": names}).values()) == expected

@@ -65,16 +65,16 @@ def test_each_sentence_gives_at_most_one_line_in_the_order_of_the_document():
     assert [each[:2] for each in summary.origins] == [(10, 80)]
 
 
-@pytest.mark.parametrize(
-    ("limit", "text"),
-    [
-        (LengthLimit(words=10), f"{LINE}\nNobody was hurt."),
-        (LengthLimit(words=9), LINE),
-        (LengthLimit(words=3), "Nobody was hurt."),
-        (LengthLimit(chars=59), f"{LINE}\nNobody was hurt."),
-        (LengthLimit(chars=58), LINE),
-    ],
-)
+LIMITS = [
+    (LengthLimit(words=10), f"{LINE}\nNobody was hurt."),
+    (LengthLimit(words=9), LINE),
+    (LengthLimit(words=3), "Nobody was hurt."),
+    (LengthLimit(chars=59), f"{LINE}\nNobody was hurt."),
+    (LengthLimit(chars=58), LINE),
+]
+
+
+@pytest.mark.parametrize(("limit", "text"), LIMITS)
 def test_lines_are_chosen_within_a_limit(limit, text):
     first = sentence(10, WHOLE)
     rewritten = [
@@ -137,43 +137,43 @@ def test_what_the_network_leaves_as_it_was_is_the_sentence_itself():
     assert summary.origins[0].confidence == sentence_confidence(whole)
 
 
-@pytest.mark.parametrize(
-    ("whole", "written", "text"),
-    [
-        (
-            "Dawn was cold, he said, troops seized: the bridge and two villages.",
-            "Troops seized : the bridge and two villages .",
-            "Troops seized: the bridge and two villages.",
-        ),
-        (
-            "at dawn , troops seized the bridge .",
-            "troops seized the bridge .",
-            "troops seized the bridge .",
-        ),
-    ],
-)
+SPACES = [
+    (
+        "Dawn was cold, he said, troops seized: the bridge and two villages.",
+        "Troops seized : the bridge and two villages .",
+        "Troops seized: the bridge and two villages.",
+    ),
+    (
+        "at dawn , troops seized the bridge .",
+        "troops seized the bridge .",
+        "troops seized the bridge .",
+    ),
+]
+
+
+@pytest.mark.parametrize(("whole", "written", "text"), SPACES)
 def test_a_line_has_the_spaces_of_its_sentence(whole, written, text):
     rewritten = [RewrittenSentence(sentence(0, whole), [way(written)])]
     (summary,) = compose_summary(rewritten, EXPECTED, most=1, language="de")
     assert summary.text == text
 
 
-@pytest.mark.parametrize(
-    ("article", "ways", "expected"),
-    [
-        ("Troops seized it.", [" "], "Troops seized it."),  # says nothing
-        (  # compared in its normal form
-            "Dawn was cold and dark, troops seized Saint-Rene\u0301mie.",
-            ["Troops seized Saint-Ren\u00e9mie."],
-            "Troops seized Saint-Ren\u00e9mie.",
-        ),
-        (  # the first was cut within a clause
-            "Dawn was cold, troops seized the bridge at Mor.",
-            ["Troops seized the bridge of .", "Troops seized the bridge."],
-            "Troops seized the bridge.",
-        ),
-    ],
-)
+INCOMPLETE = [
+    ("Troops seized it.", [" "], "Troops seized it."),  # says nothing
+    (  # compared in its normal form
+        "Dawn was cold and dark, troops seized Saint-Rene\u0301mie.",
+        ["Troops seized Saint-Ren\u00e9mie."],
+        "Troops seized Saint-Ren\u00e9mie.",
+    ),
+    (  # the first was cut within a clause
+        "Dawn was cold, troops seized the bridge at Mor.",
+        ["Troops seized the bridge of .", "Troops seized the bridge."],
+        "Troops seized the bridge.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("article", "ways", "expected"), INCOMPLETE)
 def test_only_a_line_that_is_complete_is_chosen(article, ways, expected):
     rewritten = [RewrittenSentence(sentence(0, article), list(map(way, ways)))]
     (summary,) = compose_summary(rewritten, EXPECTED, most=1)
@@ -227,20 +227,20 @@ SENTENCE = (
 )
 
 
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        ("Government troops seized the old bridge.", True),
-        ("The mayor left his town.", True),
-        (SENTENCE, True),
-        ("Government troops seized the old.", False),
-        ("Government troops seized the bridge when the.", False),
-        ("Troops seized it.", False),
-        ("When the mayor left his town.", False),
-        ("Seized the old bridge.", False),
-        ("The mayor of the old town.", False),  # has no verb
-    ],
-)
+LINES = [
+    ("Government troops seized the old bridge.", True),
+    ("The mayor left his town.", True),
+    (SENTENCE, True),
+    ("Government troops seized the old.", False),
+    ("Government troops seized the bridge when the.", False),
+    ("Troops seized it.", False),
+    ("When the mayor left his town.", False),
+    ("Seized the old bridge.", False),
+    ("The mayor of the old town.", False),  # has no verb
+]
+
+
+@pytest.mark.parametrize(("line", "expected"), LINES)
 def test_a_line_is_complete_where_a_clause_ends(line, expected):
     assert is_complete(line, SENTENCE) is expected
 
@@ -261,35 +261,35 @@ def test_a_line_keeps_its_first_article_and_both_halves_of_a_pair():
     assert not is_complete('The mayor said "we have left the town.', sentence)
 
 
-@pytest.mark.parametrize(
-    ("line", "sentence", "expected"),
-    [
-        ("Government troops seized the old bridge.", SENTENCE, True),
-        (SENTENCE, SENTENCE, True),
-        ("Rebels seized the old bridge.", SENTENCE, False),
-        ("The old bridge seized government troops.", SENTENCE, False),
-        ("Government troops left his town.", SENTENCE, False),
-        ("Troops seized old bridge.", SENTENCE, False),  # its article is lost
-        ("The mayor left town.", "The mayor left his old town.", True),
-    ],
-)
+OTHER_WORDS = [
+    ("Government troops seized the old bridge.", SENTENCE, True),
+    (SENTENCE, SENTENCE, True),
+    ("Rebels seized the old bridge.", SENTENCE, False),
+    ("The old bridge seized government troops.", SENTENCE, False),
+    ("Government troops left his town.", SENTENCE, False),
+    ("Troops seized old bridge.", SENTENCE, False),  # its article is lost
+    ("The mayor left town.", "The mayor left his old town.", True),
+]
+
+
+@pytest.mark.parametrize(("line", "sentence", "expected"), OTHER_WORDS)
 def test_other_words_and_another_order_are_refused(line, sentence, expected):
     assert keeps_words(tokenize(line), tokenize(sentence)) is expected
 
 
-@pytest.mark.parametrize(
-    ("language", "line", "sentence", "expected"),
-    [
-        ("ru", "Мост закрыли на неделю.", "Старый мост закрыли на неделю.", True),
-        ("ru", "Старый мост закрыли.", "Старый мост вчера закрыли.", False),
-        ("ru", "Мост на неделю закрыли.", "Старый мост закрыли на неделю.", False),
-        ("de", "The Brücke ist seit Mai zu.", "Die Brücke ist seit Mai zu.", False),
-        ("hi", "पुल एक सप्ताह बंद रहेगा।", "पुराना पुल एक सप्ताह बंद रहेगा।", True),
-        ("zh", "大桥关闭一周。", "大桥从今天起关闭一周。", True),
-        ("zh", "国宣了计", "中国政府宣布了减税的新计划。", False),  # parts of words
-        ("ja", "政府は新計画を発表した。", "政府は月曜日に新計画を発表した。", True),
-    ],
-)
+CUTS = [
+    ("ru", "Мост закрыли на неделю.", "Старый мост закрыли на неделю.", True),
+    ("ru", "Старый мост закрыли.", "Старый мост вчера закрыли.", False),
+    ("ru", "Мост на неделю закрыли.", "Старый мост закрыли на неделю.", False),
+    ("de", "The Brücke ist seit Mai zu.", "Die Brücke ist seit Mai zu.", False),
+    ("hi", "पुल एक सप्ताह बंद रहेगा।", "पुराना पुल एक सप्ताह बंद रहेगा।", True),
+    ("zh", "大桥关闭一周。", "大桥从今天起关闭一周。", True),
+    ("zh", "国宣了计", "中国政府宣布了减税的新计划。", False),  # parts of words
+    ("ja", "政府は新計画を発表した。", "政府は月曜日に新計画を発表した。", True),
+]
+
+
+@pytest.mark.parametrize(("language", "line", "sentence", "expected"), CUTS)
 def test_a_cut_in_another_language_only_leaves_out_words(
     language, line, sentence, expected
 ):
@@ -297,19 +297,19 @@ def test_a_cut_in_another_language_only_leaves_out_words(
     assert is_cut(line, words[0], sentence, words[1], language) is expected
 
 
-@pytest.mark.parametrize(
-    ("end", "expected"),
-    [
-        (", police said.", False),
-        (", allegedly.", False),
-        (", but came back.", False),
-        (" unless asked to stay.", False),
-        (", provided that they were paid.", False),
-        (", a court heard.", False),
-        (", where two died.", False),
-        (", an old one.", True),
-    ],
-)
+SENTENCE_ENDS = [
+    (", police said.", False),
+    (", allegedly.", False),
+    (", but came back.", False),
+    (" unless asked to stay.", False),
+    (", provided that they were paid.", False),
+    (", a court heard.", False),
+    (", where two died.", False),
+    (", an old one.", True),
+]
+
+
+@pytest.mark.parametrize(("end", "expected"), SENTENCE_ENDS)
 def test_a_line_keeps_what_attributes_limits_or_is_news(end, expected):
     line, sentence = "Troops left the town.", f"But troops left the town{end}"
     assert is_cut(line, tokenize(line), sentence, tokenize(sentence)) is expected

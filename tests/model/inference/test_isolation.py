@@ -10,12 +10,7 @@ from precis.model.extractive.config import SelectionConfig
 from precis.model.extractive.selection import select
 from precis.model.inference.batches import SearchedBatch
 from precis.model.inference.bulk_summarizer import search_isolated
-from precis.model.isolation import (
-    Failure,
-    attempt,
-    failure_of,
-    isolate,
-)
+from precis.model.isolation import Failure, attempt, failure_of, isolate
 
 SECRET = "a sentence of the document"
 

@@ -41,14 +41,14 @@ def test_the_network_reads_all_of_a_long_document_or_its_beginning(bundle):
     assert "truncated_source" in head["abstractive_quality"]["flags"]
 
 
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        ({"merged_length": 0.5}, "merged_length must be above 1, not 0.5"),
-        ({"merged_length": float("nan")}, "merged_length must be above 1, not nan"),
-        ({"long_documents": "cut"}, "`long_documents=`"),
-    ],
-)
+WRONG_OPTIONS = [
+    ({"merged_length": 0.5}, "merged_length must be above 1, not 0.5"),
+    ({"merged_length": float("nan")}, "merged_length must be above 1, not nan"),
+    ({"long_documents": "cut"}, "`long_documents=`"),
+]
+
+
+@pytest.mark.parametrize(("flags", "message"), WRONG_OPTIONS)
 def test_options_that_cannot_be_are_refused(flags, message):
     with pytest.raises(UsageError, match=message):
         settings_of(**flags)

@@ -138,15 +138,15 @@ class ChainNetwork:
         return ops.take(self.logits, tokens, axis=0), cache
 
 
-@pytest.mark.parametrize(
-    ("bound", "found"),
-    [
-        (0, [[3, 4, 5, END], [3, 4, END]]),
-        # `3 END` is worse for its length than `3 4 END` and no longer in the beam.
-        (2, [[3, 4, 5, END], [3, 4, END], [3, END]]),
-        (1, [[3, 4, 5, END], [3, 4, END]]),  # Nothing would be left.
-    ],
-)
+SHORTER = [
+    (0, [[3, 4, 5, END], [3, 4, END]]),
+    # `3 END` is worse for its length than `3 4 END` and no longer in the beam.
+    (2, [[3, 4, 5, END], [3, 4, END], [3, END]]),
+    (1, [[3, 4, 5, END], [3, 4, END]]),  # Nothing would be left.
+]
+
+
+@pytest.mark.parametrize(("bound", "found"), SHORTER)
 def test_a_shorter_hypothesis_is_searched_where_all_are_too_long(bound, found):
     config = SearchConfig(
         beam_width=2, n_best=2, no_repeat_ngram=0, length_penalty_form="average"
@@ -163,15 +163,15 @@ def test_a_shorter_hypothesis_is_searched_where_all_are_too_long(bound, found):
     assert tokens_of(batch.results) == [found, found]
 
 
-@pytest.mark.parametrize(
-    ("longest", "last_id", "found"),
-    [
-        (3, None, ([3, 4, 5], False)),
-        (4, None, ([3, 4, 5, END], True)),
-        (4, END, ([3, 4, 5, END], False)),  # It would be there in any case.
-        (5, END, ([3, 4, 5, END], True)),
-    ],
-)
+STOPPED = [
+    (3, None, ([3, 4, 5], False)),
+    (4, None, ([3, 4, 5, END], True)),
+    (4, END, ([3, 4, 5, END], False)),  # It would be there in any case.
+    (5, END, ([3, 4, 5, END], True)),
+]
+
+
+@pytest.mark.parametrize(("longest", "last_id", "found"), STOPPED)
 def test_a_hypothesis_that_stops_at_the_limit_is_unfinished(longest, last_id, found):
     config = SearchConfig(beam_width=1, max_summary_tokens=longest)
     special = SpecialTokens(start_id=START, end_id=END, pad_id=0, last_id=last_id)

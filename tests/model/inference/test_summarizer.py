@@ -39,43 +39,39 @@ CUT = SHORT._replace(text="Rain fell all", is_finished=False)
 TITLE = Summary("Rain all day", -1.0, -0.5, None)
 
 
-@pytest.mark.parametrize(
-    ("ranked", "limit", "texts"),
-    [
-        ([LONG, SHORT], LengthLimit(words=6), [LONG.text, SHORT.text]),
-        # A shorter hypothesis before the beginning of a better one.
-        ([LONG, SHORT], LengthLimit(words=5), [SHORT.text]),
-        ([LONG, LONG], LengthLimit(words=5), ["Rain fell all day."]),
-        ([LONG, SHORT], LengthLimit(words=3), []),
-        # No clause is cut, by the limit or by the search.
-        ([LONG, CUT], LengthLimit(words=5), ["Rain fell all day."]),
-        ([LONG, CUT._replace(is_finished=True)], LengthLimit(words=3), []),
-        ([CUT], LengthLimit(words=9), []),
-        (
-            [LONG._replace(text=f"{LONG.text} It", is_finished=False)],
-            LengthLimit(9),
-            [LONG.text],
-        ),
-        (
-            [LONG._replace(text=f"{LONG.text} It fell, which")],
-            LengthLimit(9),
-            [LONG.text],
-        ),
-        # No quotation and no brackets are cut.
-        ([LONG._replace(text='"Go home. Stay there." It rained.')], LengthLimit(3), []),
-        ([LONG._replace(text="Rain (some. Not all.) fell.")], LengthLimit(3), []),
-        # Headlines have no full stop.
-        (
-            [TITLE._replace(text="Rain all day long"), TITLE],
-            LengthLimit(3, 0, 1),
-            [TITLE.text],
-        ),
-        ([LONG], LengthLimit(0, 0, 1), ["Rain fell all day."]),
-        ([LONG], LengthLimit(0, 0, 5), ["Rain fell all day.\nNobody came."]),
-        ([SHORT._replace(text=""), LONG], LengthLimit(words=9), [LONG.text]),
-        ([], LengthLimit(1), []),
-    ],
-)
+CHOICES = [
+    ([LONG, SHORT], LengthLimit(words=6), [LONG.text, SHORT.text]),
+    # A shorter hypothesis before the beginning of a better one.
+    ([LONG, SHORT], LengthLimit(words=5), [SHORT.text]),
+    ([LONG, LONG], LengthLimit(words=5), ["Rain fell all day."]),
+    ([LONG, SHORT], LengthLimit(words=3), []),
+    # No clause is cut, by the limit or by the search.
+    ([LONG, CUT], LengthLimit(words=5), ["Rain fell all day."]),
+    ([LONG, CUT._replace(is_finished=True)], LengthLimit(words=3), []),
+    ([CUT], LengthLimit(words=9), []),
+    (
+        [LONG._replace(text=f"{LONG.text} It", is_finished=False)],
+        LengthLimit(9),
+        [LONG.text],
+    ),
+    ([LONG._replace(text=f"{LONG.text} It fell, which")], LengthLimit(9), [LONG.text]),
+    # No quotation and no brackets are cut.
+    ([LONG._replace(text='"Go home. Stay there." It rained.')], LengthLimit(3), []),
+    ([LONG._replace(text="Rain (some. Not all.) fell.")], LengthLimit(3), []),
+    # Headlines have no full stop.
+    (
+        [TITLE._replace(text="Rain all day long"), TITLE],
+        LengthLimit(3, 0, 1),
+        [TITLE.text],
+    ),
+    ([LONG], LengthLimit(0, 0, 1), ["Rain fell all day."]),
+    ([LONG], LengthLimit(0, 0, 5), ["Rain fell all day.\nNobody came."]),
+    ([SHORT._replace(text=""), LONG], LengthLimit(words=9), [LONG.text]),
+    ([], LengthLimit(1), []),
+]
+
+
+@pytest.mark.parametrize(("ranked", "limit", "texts"), CHOICES)
 def test_a_limit_chooses_among_hypotheses(ranked, limit, texts):
     kept = shorten(ranked, limit)
     assert [each.text for each in kept] == texts

@@ -4,6 +4,7 @@ keyphrases that a reference names.
 
 import numpy as np
 import pytest
+from support import read_table
 
 from precis.model.keyphrases.candidates import (
     best_candidates,
@@ -19,6 +20,9 @@ from precis.model.keyphrases.features import (
 from precis.model.keyphrases.references import f1, reference_phrases
 from precis.model.text.article import Article
 from precis.pipelines.corpus.sample.generator import document
+
+CANDIDATES = read_table("keyphrase_candidates")
+
 
 STORY = [
     "The Leeds flood reached Leeds.",
@@ -37,48 +41,7 @@ def surfaces_of(candidates) -> list[str]:
     return [candidates.surface(index) for index in range(len(candidates.start))]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        # Up to four words.
-        ("red clay brick", "red clay brick|red clay|clay brick|red|clay|brick"),
-        (
-            "one two three four five",
-            "one two three four|two three four five|"
-            "one two three|two three four|three four five|"
-            "one two|two three|three four|four five|one|two|three|four|five",
-        ),
-        (
-            "The city council of Leeds met on Friday.",
-            "city|city council|city council of Leeds|council|council of Leeds|"
-            "council of Leeds met|Leeds|Leeds met|met|Friday",
-        ),
-        # Punctuation ends a phrase, and so do the end of a sentence,
-        ("Old stone, new roof", "Old stone|Old|stone|new roof|new|roof"),
-        ("Rain fell\nRivers rose", "Rain|Rain fell|Rivers|Rivers rose|fell|rose"),
-        # a stop word,
-        ("they moved to a town", "moved|town"),
-        # and a word as common as one.
-        ("mayors can win", "mayors|win"),
-        # Links stand within a phrase.
-        ("Bank of the West", "Bank of the West|Bank|West"),
-        # `the` without another link is none.
-        ("lost the war", "lost|war"),
-        ("the end of it", "end"),
-        # Numbers alone are no phrase.
-        ("in 2014 it lost 4.5m over 1,200 days", "lost 4.5m|lost|1,200 days|days"),
-        # A possessive ends a phrase and is written without its 's.
-        ("Leeds's council", "Leeds|council"),
-        # Tokenised text.
-        ("leeds 's council -lrb- city -rrb- `` hall ''", "leeds|council|city|hall"),
-        ("it don't, she 's, ca n't", ""),
-        # A letter and its accent are one character, and apostrophes are alike.
-        ("Zoë’s café", "Zoë|café"),
-        ("Cafe\u0301\nrock’n’roll", "Caf\u00e9|rock'n'roll"),
-        ("\n...", ""),
-        ("1999", ""),
-    ],
-)
+@pytest.mark.parametrize(("text", "expected"), CANDIDATES["of_texts"])
 def test_candidates(text, expected):
     surfaces = surfaces_of(find_candidates(text.split("\n")))
     assert sorted(surfaces) == sorted(filter(None, expected.split("|")))
@@ -136,22 +99,7 @@ def test_a_written_form_has_the_normalised_form_of_its_candidate():
     assert list(names) == ["caf\u00e9 rock'n'rol"] * 2
 
 
-NESTED = "red clay=9, clay=8, red=7, red clay brick=6, brick=5"
-
-
-@pytest.mark.parametrize(
-    ("story", "scores", "count", "expected"),
-    [
-        # A candidate within a better one is left out; not one that is longer, or no
-        # word of another.
-        ("red clay brick|brickwork", NESTED, 3, "red clay|red clay brick|brickwork"),
-        ("red clay brick|brickwork", "brickwork=9, brick=8", 2, "brickwork|brick"),
-        # Of equal scores the earlier and then the longer comes first.
-        ("new roof|old roof", "", 9, "new roof|old roof"),
-        ("clay roof|roof tile|clay house", "", 9, "clay roof|roof tile|clay hous"),
-        ("old roof|new roof", "new roof=5, old roof=5, new=5", 2, "old roof|new roof"),
-    ],
-)
+@pytest.mark.parametrize(("story", "scores", "count", "expected"), CANDIDATES["best"])
 def test_the_best_candidates(story, scores, count, expected):
     candidates = find_candidates(story.split("|"))
     names = candidates.normalised()
@@ -238,20 +186,20 @@ JUDGE = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("reference", "story", "expected"),
-    [
-        ("Steven Leifman was there .\na lawyers ' club", None, "steven leifman|lawyer"),
-        # A word of the longest candidate that stands elsewhere too.
-        ("Steven Leifman came .\nLeifman left .", None, "steven leifman|leifman"),
-        # Two that overlap, neither within the other.
-        ("red clay brick", ["Red clay", "clay brick"], "red clay|clay brick"),
-        # A line ends a phrase, as a sentence of the article does.
-        ("judge Steven\nLeifman", None, "judg steven|leifman"),
-        ("", None, ""),
-        ("Leifman", [], ""),
-    ],
-)
+REFERENCES = [
+    ("Steven Leifman was there .\na lawyers ' club", None, "steven leifman|lawyer"),
+    # A word of the longest candidate that stands elsewhere too.
+    ("Steven Leifman came .\nLeifman left .", None, "steven leifman|leifman"),
+    # Two that overlap, neither within the other.
+    ("red clay brick", ["Red clay", "clay brick"], "red clay|clay brick"),
+    # A line ends a phrase, as a sentence of the article does.
+    ("judge Steven\nLeifman", None, "judg steven|leifman"),
+    ("", None, ""),
+    ("Leifman", [], ""),
+]
+
+
+@pytest.mark.parametrize(("reference", "story", "expected"), REFERENCES)
 def test_a_reference_names_the_longest_candidates(reference, story, expected):
     story = JUDGE if story is None else story
     names = set(filter(None, expected.split("|")))

@@ -107,21 +107,21 @@ def test_training_uses_a_sample_and_counts_all_documents(documents):
     assert sampled.provenance["keyphrases"] != first.provenance["keyphrases"]
 
 
-@pytest.mark.parametrize(
-    ("texts", "limits", "expected"),
-    [
-        # Words of one document have no frequency.
-        (["ox cat", "ox", "ox dog"], {}, {"ox": 3}),
-        (["ox cat", "ox cat", "ox dog"], {"max_entries": 9}, {"ox": 3, "cat": 2}),
-        (["ox cat", "ox cat", "ox dog"], {"max_entries": 2}, {"ox": 3}),
-        # The second document makes too many words, of which only ox remains.
-        (
-            ["ox cat", "ox dog hen", "ox cat", "cat"],
-            {"max_counted": 4},
-            {"ox": 3, "cat": 2},
-        ),
-    ],
-)
+COUNTED_WORDS = [
+    # Words of one document have no frequency.
+    (["ox cat", "ox", "ox dog"], {}, {"ox": 3}),
+    (["ox cat", "ox cat", "ox dog"], {"max_entries": 9}, {"ox": 3, "cat": 2}),
+    (["ox cat", "ox cat", "ox dog"], {"max_entries": 2}, {"ox": 3}),
+    # The second document makes too many words, of which only ox remains.
+    (
+        ["ox cat", "ox dog hen", "ox cat", "cat"],
+        {"max_counted": 4},
+        {"ox": 3, "cat": 2},
+    ),
+]
+
+
+@pytest.mark.parametrize(("texts", "limits", "expected"), COUNTED_WORDS)
 def test_the_words_that_are_counted(texts, limits, expected):
     documents = [([text], "") for text in texts]
     limits = {"max_documents": 9, "max_entries": 9, **limits}
@@ -130,14 +130,14 @@ def test_the_words_that_are_counted(texts, limits, expected):
     assert frequencies == (len(texts), {"\n": len(texts), **expected})
 
 
-@pytest.mark.parametrize(
-    ("documents", "counts"),
-    [
-        ([], "0 documents 0 candidates are in the reference and 0 are not"),
-        ([(["Rain fell."], "no")], "1 documents 0 candidates .* and 3 are not"),
-        ([(["Rain."], "rain")], "1 documents 1 candidates .* and 0 are not"),
-    ],
-)
+NOTHING_TO_LEARN = [
+    ([], "0 documents 0 candidates are in the reference and 0 are not"),
+    ([(["Rain fell."], "no")], "1 documents 0 candidates .* and 3 are not"),
+    ([(["Rain."], "rain")], "1 documents 1 candidates .* and 0 are not"),
+]
+
+
+@pytest.mark.parametrize(("documents", "counts"), NOTHING_TO_LEARN)
 def test_nothing_to_learn_is_refused(documents, counts):
     message = f"no keyphrases to learn from: in {counts}, but both kinds"
     with pytest.raises(DataError, match=message):
@@ -178,17 +178,17 @@ def test_a_missing_or_damaged_file_is_refused(bundle):
         path.unlink(missing_ok=True)
 
 
-@pytest.mark.parametrize(
-    ("name", "changes", "message"),
-    [
-        ("weights", {"bias": float("nan")}, "tensor bias holds NaN; copy the bundle"),
-        ("weights", {"bias": None}, r"damaged \(bias must be of type float"),
-        ("weights", {"documents": 7}, "model_id is .*, but its files give"),
-        ("weights", {"bins": [[1], "x"]}, r"config.json: damaged \(.*\); copy the"),
-        ("config", {"pairs": [["words", "colour"]]}, r"config.json: damaged \(.*\);"),
-        ("config", {"features": ["colour"]}, r"other features \(colour\) than this pr"),
-    ],
-)
+EDITED = [
+    ("weights", {"bias": float("nan")}, "tensor bias holds NaN; copy the bundle"),
+    ("weights", {"bias": None}, r"damaged \(bias must be of type float"),
+    ("weights", {"documents": 7}, "model_id is .*, but its files give"),
+    ("weights", {"bins": [[1], "x"]}, r"config.json: damaged \(.*\); copy the"),
+    ("config", {"pairs": [["words", "colour"]]}, r"config.json: damaged \(.*\);"),
+    ("config", {"features": ["colour"]}, r"other features \(colour\) than this pr"),
+]
+
+
+@pytest.mark.parametrize(("name", "changes", "message"), EDITED)
 def test_edited_files_are_refused(name, changes, message, bundle):
     rewrite(bundle, f"{name}.json", **changes)
     with pytest.raises((DataError, UsageError), match=message):

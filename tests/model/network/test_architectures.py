@@ -28,33 +28,32 @@ def test_a_decoder_only_network_has_as_many_blocks_as_both_sides(size):
     assert (config.vocabulary_size, config.pad_id) == (100, 3)
 
 
-@pytest.mark.parametrize(
-    ("size", "settings", "words"),
-    [
-        (
-            "huge",
-            {},
-            "transformer has no network size 'huge'; "
-            "its sizes are tiny, four_layers, small, six_layers, base",
-        ),
-        (
-            "six_layers",
-            {"architecture": "recurrent"},
-            "recurrent has no network size 'six_layers'; "
-            "its sizes are tiny, small, base",
-        ),
-        (
-            "tiny",
-            {"architecture": "recurrent", "positions": "learned"},
-            "positions does not apply to .* recurrent; leave",
-        ),
-        (
-            "tiny",
-            {"layers": 3},
-            "layers does not apply to the architecture transformer; leave it out",
-        ),
-    ],
-)
+UNKNOWN_NAMES = [
+    (
+        "huge",
+        {},
+        "transformer has no network size 'huge'; "
+        "its sizes are tiny, four_layers, small, six_layers, base",
+    ),
+    (
+        "six_layers",
+        {"architecture": "recurrent"},
+        "recurrent has no network size 'six_layers'; its sizes are tiny, small, base",
+    ),
+    (
+        "tiny",
+        {"architecture": "recurrent", "positions": "learned"},
+        "positions does not apply to .* recurrent; leave",
+    ),
+    (
+        "tiny",
+        {"layers": 3},
+        "layers does not apply to the architecture transformer; leave it out",
+    ),
+]
+
+
+@pytest.mark.parametrize(("size", "settings", "words"), UNKNOWN_NAMES)
 def test_an_unknown_name_is_refused_with_the_known_ones(size, settings, words):
     with pytest.raises(UsageError, match=words):
         named_network(size, vocabulary_size=100, pad_id=0, **settings)

@@ -8,11 +8,7 @@ from support.small_training import network_config
 
 from precis.model.bundle.network_bundle import Bundle, save_bundle
 from precis.model.errors import DataError, UsageError
-from precis.model.inference.attention import (
-    HeadWeights,
-    draw,
-    read_attention,
-)
+from precis.model.inference.attention import HeadWeights, draw, read_attention
 from precis.model.network.build import build_network
 from precis.model.network.config import DecoderOnlyConfig
 from precis.model.search.config import SearchConfig
@@ -173,18 +169,18 @@ def test_without_a_summary_it_is_the_one_of_summarize(flags, tmp_path):
     assert 0 < drawn.read_tokens < drawn.source_tokens == row["source_tokens"]
 
 
-@pytest.mark.parametrize(
-    ("content", "changes", "words"),
-    [
-        (None, {}, r"other: it cannot be read \(No such file or directory\); name"),
-        (b"Caf\xe9", {}, "other: invalid_utf8: byte 3: .*; it seems to be cp1252"),
-        (
-            b"Rain.",
-            {"task_prefix": "x: "},
-            "`task_prefix='x: '`: the network was not trained .* prefixes: none",
-        ),
-    ],
-)
+WRONG = [
+    (None, {}, r"other: it cannot be read \(No such file or directory\); name"),
+    (b"Caf\xe9", {}, "other: invalid_utf8: byte 3: .*; it seems to be cp1252"),
+    (
+        b"Rain.",
+        {"task_prefix": "x: "},
+        "`task_prefix='x: '`: the network was not trained .* prefixes: none",
+    ),
+]
+
+
+@pytest.mark.parametrize(("content", "changes", "words"), WRONG)
 def test_a_wrong_text_or_flag_is_refused(flags, tmp_path, content, changes, words):
     article, output = tmp_path / "other", tmp_path / "p.png"
     if content is not None:

@@ -76,15 +76,15 @@ def test_a_frozen_encoder_is_not_trained_and_reads_without_dropout(variant):
 
 # Measured: up to 0.04 of a probability, where scores are not scaled, and 0.0077
 # elsewhere; bfloat16 holds 3 digits.
-@pytest.mark.parametrize(
-    ("variant", "precision", "limit"),
-    [
-        ("pointer", "float16", 0.004),
-        ("t5", "bfloat16", 0.02),
-        ("decoder_only_relative", "bfloat16", 0.06),
-        ("gru_gate", "bfloat16", 0.02),
-    ],
-)
+LIMITS = [
+    ("pointer", "float16", 0.004),
+    ("t5", "bfloat16", 0.02),
+    ("decoder_only_relative", "bfloat16", 0.06),
+    ("gru_gate", "bfloat16", 0.02),
+]
+
+
+@pytest.mark.parametrize(("variant", "precision", "limit"), LIMITS)
 def test_mixed_precision_stays_near_float32(variant, precision, limit):
     """The last source is one of padding only, which is no NaN."""
     network = make_network(variant, precision=f"mixed_{precision}")

@@ -98,75 +98,67 @@ BUCKETS = "at least 4 buckets, and a maximum distance above half .*, not"
 RELATIVE = {"positions": "relative"}
 
 
-@pytest.mark.parametrize(
-    ("make", "settings", "words"),
-    [
-        (network, {"width": 10, "heads": 4}, divisible(10, 4, 8)),
-        (decoder_only, {"width": 258, "heads": 8}, divisible(258, 8, 256)),
-        (stack, {"width": 6, "heads": 8}, divisible(6, 8, 8)),
-        (selector_config, {"heads": 3}, divisible(8, 3, 6)),
-        (encoder, {"width": 9, "heads": 3}, "even for sinusoidal positions, not 9"),
-        (decoder_only, {"width": 9, "heads": 3}, "even for sinusoidal positions, not"),
-        (recurrent, {"width": 9}, "^the width must be even, as each direction"),
-        (network, {**RELATIVE, "relative_buckets": 3}, f"{BUCKETS} 3 buckets and 128"),
-        (encoder, {**RELATIVE, "relative_distance": 16}, f"{BUCKETS} 32 .* and 16"),
-        (
-            network,
-            {"positions": "alibi"},
-            "^positions must be one of sinusoidal, .* 'alibi",
-        ),
-        (
-            decoder_only,
-            {"positions": "rotary", "head_width": 3},
-            "^the width of a head must be even for rotary positions, not 3",
-        ),
-        (
-            decoder_only,
-            {"kv_heads": 3},
-            "^heads .* must be a multiple of kv_heads .3.",
-        ),
-        (
-            decoder_only,
-            {"activation": "tanh"},
-            "^activation must be one of relu, .* 'tanh'",
-        ),
-        (
-            network,
-            {"decoder_stack": stack(width=12)},
-            "their width must be equal, not 8",
-        ),
-        (
-            network,
-            {"decoder_stack": stack(vocabulary_size=40)},
-            "their vocabulary_size must be equal, not 50 and 40",
-        ),
-        (
-            network,
-            {"shared_embedding": False},
-            "pointer copies .* share one vocabulary; train with `pointer=False`",
-        ),
-        (network, {"dropout": -0.1}, f"{SHARE} -0.1"),
-        (encoder, {"dropout": 1.0}, f"{SHARE} 1.0"),
-        (recurrent, {"dropout": 1.0}, f"{SHARE} 1.0"),
-        (selector_config, {"dropout": 1.0}, f"{SHARE} 1.0"),
-    ],
-)
+IMPOSSIBLE_SHAPES = [
+    (network, {"width": 10, "heads": 4}, divisible(10, 4, 8)),
+    (decoder_only, {"width": 258, "heads": 8}, divisible(258, 8, 256)),
+    (stack, {"width": 6, "heads": 8}, divisible(6, 8, 8)),
+    (selector_config, {"heads": 3}, divisible(8, 3, 6)),
+    (encoder, {"width": 9, "heads": 3}, "even for sinusoidal positions, not 9"),
+    (decoder_only, {"width": 9, "heads": 3}, "even for sinusoidal positions, not"),
+    (recurrent, {"width": 9}, "^the width must be even, as each direction"),
+    (network, {**RELATIVE, "relative_buckets": 3}, f"{BUCKETS} 3 buckets and 128"),
+    (encoder, {**RELATIVE, "relative_distance": 16}, f"{BUCKETS} 32 .* and 16"),
+    (
+        network,
+        {"positions": "alibi"},
+        "^positions must be one of sinusoidal, .* 'alibi",
+    ),
+    (
+        decoder_only,
+        {"positions": "rotary", "head_width": 3},
+        "^the width of a head must be even for rotary positions, not 3",
+    ),
+    (decoder_only, {"kv_heads": 3}, "^heads .* must be a multiple of kv_heads .3."),
+    (
+        decoder_only,
+        {"activation": "tanh"},
+        "^activation must be one of relu, .* 'tanh'",
+    ),
+    (network, {"decoder_stack": stack(width=12)}, "their width must be equal, not 8"),
+    (
+        network,
+        {"decoder_stack": stack(vocabulary_size=40)},
+        "their vocabulary_size must be equal, not 50 and 40",
+    ),
+    (
+        network,
+        {"shared_embedding": False},
+        "pointer copies .* share one vocabulary; train with `pointer=False`",
+    ),
+    (network, {"dropout": -0.1}, f"{SHARE} -0.1"),
+    (encoder, {"dropout": 1.0}, f"{SHARE} 1.0"),
+    (recurrent, {"dropout": 1.0}, f"{SHARE} 1.0"),
+    (selector_config, {"dropout": 1.0}, f"{SHARE} 1.0"),
+]
+
+
+@pytest.mark.parametrize(("make", "settings", "words"), IMPOSSIBLE_SHAPES)
 def test_an_impossible_shape_is_refused(make, settings, words):
     with pytest.raises(UsageError, match=words):
         make(**settings)
 
 
-@pytest.mark.parametrize(
-    ("make", "names"),
-    [
-        (stack, "vocabulary_size heads head_width relative_buckets"),
-        (network, "encoder_layers decoder_layers max_target_tokens"),
-        (encoder, "encoder_layers"),
-        (decoder_only, "layers"),
-        (recurrent, "width encoder_layers max_source_tokens"),
-        (selector_config, "layers max_sentences heads"),
-    ],
-)
+COUNTS = [
+    (stack, "vocabulary_size heads head_width relative_buckets"),
+    (network, "encoder_layers decoder_layers max_target_tokens"),
+    (encoder, "encoder_layers"),
+    (decoder_only, "layers"),
+    (recurrent, "width encoder_layers max_source_tokens"),
+    (selector_config, "layers max_sentences heads"),
+]
+
+
+@pytest.mark.parametrize(("make", "names"), COUNTS)
 def test_counts_are_positive(make, names):
     for name in names.split():
         with pytest.raises(UsageError, match=f"^{name} must be at least 1, not 0"):

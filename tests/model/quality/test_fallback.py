@@ -44,71 +44,68 @@ HELD_BACK = {"longer_than_source", "over_limit", "refused", "short_source"}
 KEPT = abstract(*(set(FLAGS) - HELD_BACK))
 
 
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        ({"abstractive": None}, LEAD),
-        ({"abstractive": None, "is_short": True}, SOURCE),
-        ({"abstractive": abstract(), "is_short": True}, SOURCE),
-        # Only the named flags hold a summary back.
-        *(
-            ({"abstractive": abstract(*flags)}, abstract(*flags))
-            for flags in ([], ["empty"], ["unsupported_number", "truncated_source"])
-        ),
-        ({"abstractive": UNUSED}, LEAD),
-        ({"abstractive": KEPT, "config": FallbackConfig()}, KEPT),
-        ({"abstractive": abstract(), "config": DRAFTS}, LEAD),
-        # No summary longer than its source is shown.
-        ({"abstractive": TOO_LONG}, LEAD),
-        ({"abstractive": TOO_LONG, "config": FallbackConfig()}, LEAD),
-        ({"abstractive": NOTHING_FITS, "config": FallbackConfig()}, LEAD),
-        ({"abstractive": TOO_LONG, "extractive": LONG_LEAD}, SOURCE),
-        ({"abstractive": None, "extractive": LONG_LEAD}, SOURCE),
-        # A refusal is not shown, and the text in its place has its flag.
-        *(
-            ({"abstractive": REFUSED, "config": config, **given}, shown)
-            for config in (FALLBACK, FallbackConfig(), DRAFTS)
-            for given, shown in (
-                ({}, LEAD._replace(flags=["too_short", "refused"])),
-                (
-                    {"extractive": EMPTY_LEAD},
-                    EMPTY_LEAD._replace(flags=["empty", "refused"]),
-                ),
-            )
-        ),
-        # An empty text replaces no other text.
-        ({"abstractive": UNUSED, "extractive": EMPTY_LEAD}, UNUSED),
-        ({"abstractive": TOO_LONG, "extractive": EMPTY_LEAD}, EMPTY_LEAD),
-        ({"abstractive": None, "extractive": EMPTY_LEAD}, EMPTY_LEAD),
-    ],
-)
+SHOWN = [
+    ({"abstractive": None}, LEAD),
+    ({"abstractive": None, "is_short": True}, SOURCE),
+    ({"abstractive": abstract(), "is_short": True}, SOURCE),
+    # Only the named flags hold a summary back.
+    *(
+        ({"abstractive": abstract(*flags)}, abstract(*flags))
+        for flags in ([], ["empty"], ["unsupported_number", "truncated_source"])
+    ),
+    ({"abstractive": UNUSED}, LEAD),
+    ({"abstractive": KEPT, "config": FallbackConfig()}, KEPT),
+    ({"abstractive": abstract(), "config": DRAFTS}, LEAD),
+    # No summary longer than its source is shown.
+    ({"abstractive": TOO_LONG}, LEAD),
+    ({"abstractive": TOO_LONG, "config": FallbackConfig()}, LEAD),
+    ({"abstractive": NOTHING_FITS, "config": FallbackConfig()}, LEAD),
+    ({"abstractive": TOO_LONG, "extractive": LONG_LEAD}, SOURCE),
+    ({"abstractive": None, "extractive": LONG_LEAD}, SOURCE),
+    # A refusal is not shown, and the text in its place has its flag.
+    *(
+        ({"abstractive": REFUSED, "config": config, **given}, shown)
+        for config in (FALLBACK, FallbackConfig(), DRAFTS)
+        for given, shown in (
+            ({}, LEAD._replace(flags=["too_short", "refused"])),
+            (
+                {"extractive": EMPTY_LEAD},
+                EMPTY_LEAD._replace(flags=["empty", "refused"]),
+            ),
+        )
+    ),
+    # An empty text replaces no other text.
+    ({"abstractive": UNUSED, "extractive": EMPTY_LEAD}, UNUSED),
+    ({"abstractive": TOO_LONG, "extractive": EMPTY_LEAD}, EMPTY_LEAD),
+    ({"abstractive": None, "extractive": EMPTY_LEAD}, EMPTY_LEAD),
+]
+
+
+@pytest.mark.parametrize(("given", "expected"), SHOWN)
 def test_the_summary_that_is_shown(given, expected):
     assert choose(**given) == expected
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"fallback": "lead"}, "one of none, extractive, always, not 'lead'"),
-        (
-            {"fallback_flags": "empty,no"},
-            "'no' is not a flag .* flags are empty, .*markup_source, refused$",
-        ),
-        (
-            {"fallback_flags": "short_source"},
-            "'short_source' is not a flag of abstractive",
-        ),
-        (
-            {"fallback": "extractive", "fallback_flags": " ,"},
-            "`fallback=extractive` needs at least one flag in fallback_flags",
-        ),
-        (
-            {"min_confidence": 80.0},
-            "`min_confidence=` must be a probability from 0 to 1, not 80",
-        ),
-        ({"min_source_words": -1}, "`min_source_words=` must not be negative, but"),
-    ],
-)
+IMPOSSIBLE = [
+    ({"fallback": "lead"}, "one of none, extractive, always, not 'lead'"),
+    (
+        {"fallback_flags": "empty,no"},
+        "'no' is not a flag .* flags are empty, .*markup_source, refused$",
+    ),
+    ({"fallback_flags": "short_source"}, "'short_source' is not a flag of abstractive"),
+    (
+        {"fallback": "extractive", "fallback_flags": " ,"},
+        "`fallback=extractive` needs at least one flag in fallback_flags",
+    ),
+    (
+        {"min_confidence": 80.0},
+        "`min_confidence=` must be a probability from 0 to 1, not 80",
+    ),
+    ({"min_source_words": -1}, "`min_source_words=` must not be negative, but"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), IMPOSSIBLE)
 def test_impossible_settings_are_refused(change, message):
     with pytest.raises(UsageError, match=message):
         FallbackConfig(**change)

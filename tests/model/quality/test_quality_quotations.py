@@ -7,10 +7,14 @@ import unicodedata
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support import read_table
 
 from precis.model.quality.measures import measure, read_source
 from precis.model.quality.tokens import is_quoted
 from precis.model.text.article import Article
+
+FACTS = read_table("quotations")
+
 
 # The same examples on every machine, and no folder of examples.
 PROPERTY = settings(derandomize=True, database=None, deadline=None, max_examples=100)
@@ -98,61 +102,15 @@ def test_a_text_supports_itself_its_sentences_and_its_spans_of_words(text, data)
 
 # Article and summary. Each article is also a summary of the other text, so both
 # directions are tested.
-SAME = [
-    ("He paid Rs8,000.", "It was 8,000 rupees."),
-    ("He lost JPY200,000.", "It was 200,000 yen."),
-    ("He lost Rs1,50,000.", "It was Rs150,000."),
-    ("It left at 6.40 a.m. then.", "It left at 6:40am then."),
-    ("He left on 2024-05-03.", "He left on May 3, 2024."),
-    ("He left on 2024-05-03T10:15.", "He left on 3 May 2024 at 10.15."),
-    ("Half a million came.", "It was 500,000."),
-    ("A half-million came.", "It was 0.5m, or 500,000."),
-    ("A quarter of a million came.", "It was 250,000."),
-    ("Three quarters of a million came, or three.", "It was 750,000, or 3."),
-    ("He had two and a half million.", "It was 2.5m."),
-    ("He had a million and a half.", "It was 1,500,000."),
-    ("He had half a dozen.", "He had six."),
-    ("He had two dozen.", "He had 24."),
-    ("He had 2½ pints and ¾.", "He had 2.5 pints and 0.75."),
-    ("They met Römer.", "They met Romer."),
-    ("They met Ro\u0308mer.", "They met ROMER."),
-    ("They met Łódź and Strauß.", "They met Lodz and Strauss."),
-    ("They met O’Donnell’s.", "They met O'Donnell."),
-    ("They met O‘Donnell.", "They met O`DONNELL'S."),
-    ("They met Anglo‐Saxons.", "They met Anglo-Saxons."),
-]
 
 
-@pytest.mark.parametrize(("first", "second"), SAME)
+@pytest.mark.parametrize(("first", "second"), FACTS["same"])
 def test_other_forms_of_a_fact_are_supported(first, second):
     assert unsupported(second, read(first)) == []
     assert unsupported(first, read(second)) == []
 
 
-@pytest.mark.parametrize(
-    ("article", "summary", "facts"),
-    [
-        ("He paid Rs8,000.", "He paid Rs80,000.", ["80,000"]),
-        ("He paid Rs80,000.", "He paid Rs8,000", ["8,000"]),
-        ("He paid 8,000.", "He paid 8", ["8"]),
-        ("He lost JPY200,000.", "He lost JPY200m.", ["200m"]),
-        ("It left at 6.40 a.m. then.", "It left at 6.04 a.m. then.", ["6.04"]),
-        ("It left at 6:40 and 7:15.", "It left at 6:15.", ["6:15"]),
-        ("He left on 2024-05-03.", "He left on 2024-05-04.", ["4", "4 may"]),
-        ("He left on 2024-05-03.", "He left on 2024-06-03.", ["3 june"]),
-        ("He saw half a million people.", "He saw a million people.", ["million"]),
-        ("He saw half a million people.", "A million people came.", ["million"]),
-        ("Half a million came.", "A million came.", ["million"]),
-        ("He saw a million.", "He saw half a million.", ["half a million"]),
-        ("He saw half a dozen.", "He saw a dozen.", ["dozen"]),
-        ("He saw two dozen.", "He saw three dozen.", ["three dozen"]),
-        ("He had 2½ pints.", "He had 3½ pints.", ["3½"]),
-        ("They had 2 and a half million.", "Half a million.", ["half a million"]),
-        ("They met Romer.", "They met Rimmer.", ["Rimmer"]),
-        ("They met Römer.", "They met Rimmer and Rämer.", ["Rimmer", "Rämer"]),
-        ("They met O’Donnell’s.", "They met O'Connell's.", ["O'Connell's"]),
-    ],
-)
+@pytest.mark.parametrize(("article", "summary", "facts"), FACTS["near"])
 def test_near_misses_are_unsupported(article, summary, facts):
     assert unsupported(summary, read(article)) == facts
 

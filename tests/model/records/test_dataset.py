@@ -114,20 +114,20 @@ def test_folders_that_cannot_be_read_are_refused(folder, tmp_path):
         load_dataset(folder)
 
 
-@pytest.mark.parametrize(
-    ("name", "change", "problem"),
-    [
-        ("_SUCCESS", lambda old: None, "is missing: the result is not finished"),
-        ("_SUCCESS", lambda old: b"", "has 0 bytes instead of 68"),
-        ("_SUCCESS", lambda old: old[:-1], "has 67 bytes instead of 68"),
-        ("_SUCCESS", lambda old: old + b"\n", "has 69 bytes instead of 68"),
-        (
-            "dataset.json",
-            lambda old: old + b"\n",
-            "its checksum differs from the checksum in _SUCC",
-        ),
-    ],
-)
+CHANGES = [
+    ("_SUCCESS", lambda old: None, "is missing: the result is not finished"),
+    ("_SUCCESS", lambda old: b"", "has 0 bytes instead of 68"),
+    ("_SUCCESS", lambda old: old[:-1], "has 67 bytes instead of 68"),
+    ("_SUCCESS", lambda old: old + b"\n", "has 69 bytes instead of 68"),
+    (
+        "dataset.json",
+        lambda old: old + b"\n",
+        "its checksum differs from the checksum in _SUCC",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "problem"), CHANGES)
 def test_records_that_are_not_as_they_were_written_are_refused(
     folder, name, change, problem
 ):
@@ -142,21 +142,21 @@ def test_records_that_are_not_as_they_were_written_are_refused(
 SHARD = {"records": 1, "bytes": 1, "sha256": ""}
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"{",
-        [],
-        None,
-        {"format_version": "1"},
-        {"format_version": 1},
-        {name: value for name, value in INFO.to_json().items() if name != "seed"},
-        {**INFO.to_json(), "colour": 1},
-        {**INFO.to_json(), "splits": []},
-        {**INFO.to_json(), "max_source_tokens": "9"},
-        {**INFO.to_json(), "splits": {"train": {"records": 1, "shards": [SHARD]}}},
-    ],
-)
+DAMAGED = [
+    b"{",
+    [],
+    None,
+    {"format_version": "1"},
+    {"format_version": 1},
+    {name: value for name, value in INFO.to_json().items() if name != "seed"},
+    {**INFO.to_json(), "colour": 1},
+    {**INFO.to_json(), "splits": []},
+    {**INFO.to_json(), "max_source_tokens": "9"},
+    {**INFO.to_json(), "splits": {"train": {"records": 1, "shards": [SHARD]}}},
+]
+
+
+@pytest.mark.parametrize("content", DAMAGED)
 def test_a_damaged_description_is_refused(folder, content):
     if isinstance(content, bytes):
         files.write_bytes(files.join(folder, "dataset.json"), content)

@@ -130,15 +130,15 @@ ENDS = f"x: the file ends within a record, at byte {len(FIRST)}"
 DAMAGED = rf"x: damaged at byte {len(FIRST)} \(checksum of the"
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (SECOND[:-1], ENDS),
-        (SECOND[:7], ENDS),
-        (SECOND.replace(b"e", b"E"), rf"{DAMAGED} record\)"),
-        (b"\x07" + SECOND[1:], rf"{DAMAGED} length\)"),
-    ],
-)
+DAMAGES = [
+    (SECOND[:-1], ENDS),
+    (SECOND[:7], ENDS),
+    (SECOND.replace(b"e", b"E"), rf"{DAMAGED} record\)"),
+    (b"\x07" + SECOND[1:], rf"{DAMAGED} length\)"),
+]
+
+
+@pytest.mark.parametrize(("content", "message"), DAMAGES)
 def test_damage_is_found(content, message):
     frames = read_frames(io.BytesIO(FIRST + content), name="x")
     assert next(frames) == b"first"

@@ -45,22 +45,22 @@ def next_of(written, config, special=SPECIAL, logits=LOGITS):
     }
 
 
-@pytest.mark.parametrize(
-    ("order", "written", "forbidden"),
-    [
-        (1, [], {0}),
-        (1, [2, 3], {0, 2, 3}),
-        (2, [], set()),
-        (2, [2, 2], {2}),
-        (2, [2, 3, 2], {3}),
-        (2, [2, 0], {2}),  # the start token is part of "0 2"
-        (2, [2, 3, 3, 2, 1, 2], {1, 3}),
-        (3, [2, 3, 1, 2, 3], {1}),
-        (3, [2, 2], set()),
-        (3, [2, 2, 2], {2}),
-        (4, [2, 3, 1, 2, 3], set()),
-    ],
-)
+NGRAMS = [
+    (1, [], {0}),
+    (1, [2, 3], {0, 2, 3}),
+    (2, [], set()),
+    (2, [2, 2], {2}),
+    (2, [2, 3, 2], {3}),
+    (2, [2, 0], {2}),  # the start token is part of "0 2"
+    (2, [2, 3, 3, 2, 1, 2], {1, 3}),
+    (3, [2, 3, 1, 2, 3], {1}),
+    (3, [2, 2], set()),
+    (3, [2, 2, 2], {2}),
+    (4, [2, 3, 1, 2, 3], set()),
+]
+
+
+@pytest.mark.parametrize(("order", "written", "forbidden"), NGRAMS)
 def test_ngrams_by_hand(order, written, forbidden):
     config = dataclasses.replace(NONE, no_repeat_ngram=order)
     allowed = set(range(4)) - forbidden
@@ -97,22 +97,22 @@ def test_all_constraints_by_plain_python():
     assert all(sizes[size] >= 3 for size in range(5)), sizes
 
 
-@pytest.mark.parametrize(
-    ("form", "length", "alpha", "expected"),
-    [
-        ("wu", 1, 0.6, 1.0),
-        ("wu", 7, 1.0, 2.0),
-        ("wu", 7, 0.0, 1.0),
-        ("wu", 13, 2.0, 9.0),
-        ("wu", 19, 0.5, 2.0),
-        ("wu", 7, -1.0, 0.5),
-        ("average", 1, 2.0, 1.0),
-        ("average", 4, 1.0, 4.0),
-        ("average", 9, 0.5, 3.0),
-        ("average", 4, -0.5, 0.5),
-        ("none", 9, 2.0, 1.0),
-    ],
-)
+PENALTIES = [
+    ("wu", 1, 0.6, 1.0),
+    ("wu", 7, 1.0, 2.0),
+    ("wu", 7, 0.0, 1.0),
+    ("wu", 13, 2.0, 9.0),
+    ("wu", 19, 0.5, 2.0),
+    ("wu", 7, -1.0, 0.5),
+    ("average", 1, 2.0, 1.0),
+    ("average", 4, 1.0, 4.0),
+    ("average", 9, 0.5, 3.0),
+    ("average", 4, -0.5, 0.5),
+    ("none", 9, 2.0, 1.0),
+]
+
+
+@pytest.mark.parametrize(("form", "length", "alpha", "expected"), PENALTIES)
 def test_the_length_penalty_by_hand(form, length, alpha, expected):
     config = SearchConfig(length_penalty_form=form, length_penalty=alpha)
     assert float(length_penalty(length, config)) == pytest.approx(expected)

@@ -54,18 +54,18 @@ def search(network, sources, settings, *, special=SPECIAL, **pieces):
     )
 
 
-@pytest.mark.parametrize(
-    ("variant", "settings", "ends"),
-    [
-        ("pointer", SETTINGS[0], {}),
-        ("gru", {"beam_width": 4}, ENDS),
-        *(
-            pytest.param("pointer", settings, {}, marks=pytest.mark.slow)
-            for settings in SETTINGS[1:]
-        ),
-        pytest.param("decoder_only", SETTINGS[0], {}, marks=pytest.mark.slow),
-    ],
-)
+SEARCHES = [
+    ("pointer", SETTINGS[0], {}),
+    ("gru", {"beam_width": 4}, ENDS),
+    *(
+        pytest.param("pointer", settings, {}, marks=pytest.mark.slow)
+        for settings in SETTINGS[1:]
+    ),
+    pytest.param("decoder_only", SETTINGS[0], {}, marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize(("variant", "settings", "ends"), SEARCHES)
 def test_it_is_a_search_without_the_other_pieces(variant, settings, ends):
     network = network_of(variant)
     tf.config.run_functions_eagerly(not ends)  # A graph needs room for each end.

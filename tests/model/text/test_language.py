@@ -25,32 +25,32 @@ CROATIAN = (
 )
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("the rain fell on the coast of the island , and it was cold . " * 2, "en"),
-        # A list of names stands before the text; a few words of English behind it.
-        (NAMES + ENGLISH * 4, "en"),
-        (GERMAN * 4 + ENGLISH, "de"),
-        ("Council leaders approved new bridge repairs despite rising costs.", "en"),
-        (GERMAN, "de"),
-        (FRENCH, "fr"),
-        (POLISH, "pl"),
-        (DUTCH, "nl"),
-        ("Рада схвалила будівництво мосту, і роботи почнуться навесні.", "uk"),
-        ("市議会は橋の修理を承認した。工事は春に始まる。市長は喜んだ。" * 2, "ja"),
-        # Mostly capitals, with small letters.
-        ("NEW BRIDGE OPENED NEAR RIVER, MAYOR TELLS RESIDENTS OF THE TOWn", "en"),
-        ("DIE REGIERUNG HAT AM MONTAG IN BERLIN NEUE ZAHLEN VORGELEGt", "de"),
-        ("ПРАВИТЕЛЬСТВО ОБЪЯВИЛО О НОВЫХ МЕРАХ ПОДДЕРЖКИ ЭКОНОМИКи", "ru"),
-        ("市議会は月曜日に橋の修理を承認した。", "ja"),
-        ("市议会星期一批准了修桥的计划。", "zh"),
-        ("สภาเทศบาลอนุมัติแผนซ่อมสะพาน", "th"),
-        ("Rain fell.", None),
-        ("Der Regen fiel.", None),
-        ("1 2 3 45 6,789 1000 12 18 27 0.5 33 4 10 99 6 7 8", None),
-    ],
-)
+TEXTS = [
+    ("the rain fell on the coast of the island , and it was cold . " * 2, "en"),
+    # A list of names stands before the text; a few words of English behind it.
+    (NAMES + ENGLISH * 4, "en"),
+    (GERMAN * 4 + ENGLISH, "de"),
+    ("Council leaders approved new bridge repairs despite rising costs.", "en"),
+    (GERMAN, "de"),
+    (FRENCH, "fr"),
+    (POLISH, "pl"),
+    (DUTCH, "nl"),
+    ("Рада схвалила будівництво мосту, і роботи почнуться навесні.", "uk"),
+    ("市議会は橋の修理を承認した。工事は春に始まる。市長は喜んだ。" * 2, "ja"),
+    # Mostly capitals, with small letters.
+    ("NEW BRIDGE OPENED NEAR RIVER, MAYOR TELLS RESIDENTS OF THE TOWn", "en"),
+    ("DIE REGIERUNG HAT AM MONTAG IN BERLIN NEUE ZAHLEN VORGELEGt", "de"),
+    ("ПРАВИТЕЛЬСТВО ОБЪЯВИЛО О НОВЫХ МЕРАХ ПОДДЕРЖКИ ЭКОНОМИКи", "ru"),
+    ("市議会は月曜日に橋の修理を承認した。", "ja"),
+    ("市议会星期一批准了修桥的计划。", "zh"),
+    ("สภาเทศบาลอนุมัติแผนซ่อมสะพาน", "th"),
+    ("Rain fell.", None),
+    ("Der Regen fiel.", None),
+    ("1 2 3 45 6,789 1000 12 18 27 0.5 33 4 10 99 6 7 8", None),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), TEXTS)
 def test_a_text_has_a_language_unless_it_is_short_or_unclear(text, expected):
     assert language_of(text) == expected
     assert Article.from_text(text).is_english == (expected in ("en", None))
@@ -64,22 +64,22 @@ def test_a_language_that_is_given_is_the_language():
     assert article.sentence_texts[0] == "Am 3."
 
 
-@pytest.mark.parametrize(
-    ("given", "way_out"),
-    [
-        ("pt-BR", "did you mean pt?"),
-        ("zh_Hant", "did you mean zh?"),
-        ("de_DE.UTF-8", "did you mean de?"),
-        ("NB", "did you mean nb?"),
-        ("eng", "did you mean en?"),
-        ("ger", "did you mean de?"),
-        ("YUE", "did you mean yue?"),
-        ("German", "leave it out to detect the language of each document"),
-        ("d", "leave it out to detect the language of each document"),
-        (" de", "leave it out to detect the language of each document"),
-        (7, "leave it out to detect the language of each document"),
-    ],
-)
+NO_CODES = [
+    ("pt-BR", "did you mean pt?"),
+    ("zh_Hant", "did you mean zh?"),
+    ("de_DE.UTF-8", "did you mean de?"),
+    ("NB", "did you mean nb?"),
+    ("eng", "did you mean en?"),
+    ("ger", "did you mean de?"),
+    ("YUE", "did you mean yue?"),
+    ("German", "leave it out to detect the language of each document"),
+    ("d", "leave it out to detect the language of each document"),
+    (" de", "leave it out to detect the language of each document"),
+    (7, "leave it out to detect the language of each document"),
+]
+
+
+@pytest.mark.parametrize(("given", "way_out"), NO_CODES)
 def test_a_language_is_given_by_its_shortest_code(given, way_out):
     with pytest.raises(UsageError) as refused:
         check_language(given)

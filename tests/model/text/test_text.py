@@ -5,6 +5,7 @@ import sys
 import unicodedata
 
 import pytest
+from support import read_table
 from support.extractive_documents import sentences_of
 from support.summarize_runs import first_rows
 
@@ -13,6 +14,9 @@ from precis.model.text.boilerplate import story_start
 from precis.model.text.document import TextSettings
 from precis.model.text.normalization import normalise
 from precis.model.text.words import join_words, split_chunks, words
+
+ARTICLES = read_table("articles")
+
 
 AWKWARD = [
     "",
@@ -38,20 +42,20 @@ AWKWARD = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("  Two   words \n\n\n and\tmore \r\n", "Two words\nand more"),
-        ("e\u0301", "\u00e9"),
-        ("a\u00a0\u2009b\u3000c", "a b c"),
-        ("in\u200bvisi\u00adble\ufeff", "invisible"),
-        ("e\u200d\u0301", "\u00e9"),
-        ("▁x␤y", "_x y"),
-        ("lone \ud800!", "lone !"),
-        ("a\u2028b\x85c\x0bd", "a\nb\nc\nd"),
-        ("👍🏽 ok\ufe0f", "👍🏽 ok\ufe0f"),
-    ],
-)
+NORMAL_FORMS = [
+    ("  Two   words \n\n\n and\tmore \r\n", "Two words\nand more"),
+    ("e\u0301", "\u00e9"),
+    ("a\u00a0\u2009b\u3000c", "a b c"),
+    ("in\u200bvisi\u00adble\ufeff", "invisible"),
+    ("e\u200d\u0301", "\u00e9"),
+    ("▁x␤y", "_x y"),
+    ("lone \ud800!", "lone !"),
+    ("a\u2028b\x85c\x0bd", "a\nb\nc\nd"),
+    ("👍🏽 ok\ufe0f", "👍🏽 ok\ufe0f"),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), NORMAL_FORMS)
 def test_normalise_gives_the_stated_form(text, expected):
     assert normalise(text) == expected
 
@@ -80,33 +84,7 @@ def test_normalise_removes_every_control_and_format_character():
     assert spaces == {"a b", "a\nb"}
 
 
-@pytest.mark.parametrize(
-    "head",
-    [
-        "(CNN) -- ",
-        "  (CNN)  ",
-        "( ~ cnn ) -- ",
-        "(The Hollywood Reporter)",
-        "( gardening weekly ) -- ",
-        "LONDON, England (CNN) -- ",
-        "Port-au-Prince, Haiti  (CNN)",
-        "Rio de Janeiro (Reuters) - ",
-        "new delhi ( cnn ) ",
-        "port - au - prince , haiti ( cnn ) -- ",
-        "By . Jane Roe . ",
-        "by . jane roe for the daily bugle . and richard o'doe . ",
-        "By . Jane Roe, Press Association . Follow @@janeroe . ",
-        (
-            "By . Jane Roe . PUBLISHED: . 09:12 EST, 3 May 2014 . | . "
-            "UPDATED: . 10:00 EST, 4 May 2014 . "
-        ),
-        (
-            "by . jane roe . published : . 09:12 est , 3 may 2014 . | . "
-            "updated : . 10:00 est , 4 may 2014 . "
-        ),
-        "By . Jane Roe .\nLast updated: 10:00 GMT, 4 May 2014 .\n",
-    ],
-)
+@pytest.mark.parametrize("head", ARTICLES["boilerplate"])
 def test_boilerplate_is_recognised_and_belongs_to_no_sentence(head):
     story = "Rain fell on the town. Nobody came."
     if head == head.lower():
@@ -118,65 +96,13 @@ def test_boilerplate_is_recognised_and_belongs_to_no_sentence(head):
     assert raw.sentences[0].start == len(head) - len(head.lstrip())
 
 
-@pytest.mark.parametrize(
-    "article",
-    [
-        "",
-        "Rain fell.",
-        "He told the network (CNN) that rain fell.",
-        "she told the network ( cnn ) that rain fell .",
-        "The rain fell, said a report. LONDON, England (CNN) -- More rain.",
-        "By the end of May rain fell . Nobody came .",
-        (
-            "By . 12 o'clock rain had fallen on every single street "
-            "of this old and quiet little town . Nobody came ."
-        ),
-        "Published in May, the report told of rain.",
-        "Updated: rain fell on 3 May 2014 .",
-        "Follow the river . It leads to the town .",
-    ],
-)
+@pytest.mark.parametrize("article", ARTICLES["stories"])
 def test_boilerplate_leaves_real_sentences_alone(article):
     assert story_start(article) == 0
     assert Article.from_text(article).body == article
 
 
-@pytest.mark.parametrize(
-    ("article", "expected"),
-    [
-        (
-            "Dr. Roe paid $4.5m. The U.S. Army left at 5 p.m. on Friday.",
-            ["Dr. Roe paid $4.5m.", "The U.S. Army left at 5 p.m. on Friday."],
-        ),
-        ("No stop here\nNew line", ["No stop here", "New line"]),
-        ('He said "Go. Now." Then he left', ['He said "Go.', 'Now."', "Then he left"]),
-        (
-            'Never closed. "She left. He stayed. They slept.',
-            ["Never closed.", '"She left.', "He stayed.", "They slept."],
-        ),
-        ('"Why?" she asked. "Yes!" "No."', ['"Why?" she asked.', '"Yes!"', '"No."']),
-        ("“Go.” “I will.” Then rain.", ["“Go.”", "“I will.”", "Then rain."]),
-        (
-            "'Go. Now.' He left. The dogs' bone isn't here.",
-            ["'Go.", "Now.'", "He left.", "The dogs' bone isn't here."],
-        ),
-        (
-            '" we go . " she left . " why ? " he asked .',
-            ['" we go . "', "she left .", '" why ? " he asked .'],
-        ),
-        (
-            "It was (we think so.) fine. (He left.) Rain.",
-            ["It was (we think so.) fine.", "(He left.)", "Rain."],
-        ),
-        (
-            "So: 1) one thing and 2) two. It rained. It froze.",
-            ["So: 1) one thing and 2) two.", "It rained.", "It froze."],
-        ),
-        ("Wait.\n...\nRain fell. ...", ["Wait.", "Rain fell. ..."]),
-        ("?! -- \n \u2014", []),
-        ("Space.\u00a0Then more.", ["Space.", "Then more."]),
-    ],
-)
+@pytest.mark.parametrize(("article", "expected"), ARTICLES["sentences"])
 def test_sentences_are_cut_as_a_reader_would(article, expected):
     assert sentences_of(article) == expected
 

@@ -38,19 +38,16 @@ def test_sentences_are_those_of_a_reader(kind, text, expected):
     assert "".join(body_parts(article)) == article.body
 
 
-@pytest.mark.parametrize(
-    ("raw", "shown"),
-    [
-        ("It compares twelve\r\n\tbasins of", "It compares twelve basins of"),
-        ("> of the\n> > well-\n> known pump", "of the well-known pump"),
-        (
-            "pre-\nand postwar, Vor-\nund Nachteile",
-            "pre- and postwar, Vor- und Nachteile",
-        ),
-        ("降雨之后的\n径流过程 of 12\n流域", "降雨之后的径流过程 of 12 流域"),
-        ("soft\xad\nhyphen  twice", "softhyphen twice"),
-    ],
-)
+SHOWN_LINES = [
+    ("It compares twelve\r\n\tbasins of", "It compares twelve basins of"),
+    ("> of the\n> > well-\n> known pump", "of the well-known pump"),
+    ("pre-\nand postwar, Vor-\nund Nachteile", "pre- and postwar, Vor- und Nachteile"),
+    ("降雨之后的\n径流过程 of 12\n流域", "降雨之后的径流过程 of 12 流域"),
+    ("soft\xad\nhyphen  twice", "softhyphen twice"),
+]
+
+
+@pytest.mark.parametrize(("raw", "shown"), SHOWN_LINES)
 def test_a_sentence_is_shown_on_one_line(raw, shown):
     assert shown_line(raw).removeprefix("> ") == shown
 

@@ -98,23 +98,20 @@ def test_a_cut_prompt_keeps_its_tail(tokenizer):
         np.testing.assert_array_equal(ids[: len(head)], head)
 
 
-@pytest.mark.parametrize(
-    ("template", "words"),
-    [
-        (
-            "{% for",
-            "the chat template cannot be used: .*; remove that part of",
-        ),
-        ("{{ strftime_now('%d') }}", "'strftime_now' is undefined.*; remove that part"),
-        ("{% generation %}", "unknown tag 'generation'.*; remove that part"),
-        ("{{ 1 // 0 }}", "the chat template cannot be used: integer division .* zero"),
-        ("{{ raise_exception('no') }}", "'raise_exception' is undefined"),
-        ("{{ messages.__class__.__mro__ }}", "access to attribute .* is unsafe"),
-        (TEMPLATE + TEMPLATE, "the chat template writes a message 2 times"),
-        ("Hello.", "the chat template writes a message 0 times"),
-        ([{"name": "tool_use", "template": "a"}], "default is missing"),
-    ],
-)
+REFUSED = [
+    ("{% for", "the chat template cannot be used: .*; remove that part of"),
+    ("{{ strftime_now('%d') }}", "'strftime_now' is undefined.*; remove that part"),
+    ("{% generation %}", "unknown tag 'generation'.*; remove that part"),
+    ("{{ 1 // 0 }}", "the chat template cannot be used: integer division .* zero"),
+    ("{{ raise_exception('no') }}", "'raise_exception' is undefined"),
+    ("{{ messages.__class__.__mro__ }}", "access to attribute .* is unsafe"),
+    (TEMPLATE + TEMPLATE, "the chat template writes a message 2 times"),
+    ("Hello.", "the chat template writes a message 0 times"),
+    ([{"name": "tool_use", "template": "a"}], "default is missing"),
+]
+
+
+@pytest.mark.parametrize(("template", "words"), REFUSED)
 def test_templates_that_are_refused(template, words, tmp_path):
     with pytest.raises(DataError, match=words):
         read_chat(write_template(tmp_path, template))

@@ -37,24 +37,24 @@ def test_pieces_by_hand(tokenizer):
         assert tokenizer.encode([word])[0].tolist() == [tokenizer.unknown_id]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "He paid $4.5m.",
-        "one\nnext",
-        "one\n\nnext",
-        "\nbegins and ends with breaks\n",
-        "He said: \"No\" (twice) -- and it's co-op's #1, 50%.",
-        "[UNK] [START] ## ##x a##b.",
-        "“Àéßñ” — œ… costs €5–£6; 漢Ω жш 🙂🙂",
-        "\u0e01\u0e32" * 3000,
-        "e" * 70,
-        "e" * 5000,
-        # Every character beside letters and alone.
-        " ".join(f"a{each}b {each} {each}{each}" for each in CHARACTERS),
-    ],
-)
+DECODED = [
+    "",
+    "He paid $4.5m.",
+    "one\nnext",
+    "one\n\nnext",
+    "\nbegins and ends with breaks\n",
+    "He said: \"No\" (twice) -- and it's co-op's #1, 50%.",
+    "[UNK] [START] ## ##x a##b.",
+    "“Àéßñ” — œ… costs €5–£6; 漢Ω жш 🙂🙂",
+    "\u0e01\u0e32" * 3000,
+    "e" * 70,
+    "e" * 5000,
+    # Every character beside letters and alone.
+    " ".join(f"a{each}b {each} {each}{each}" for each in CHARACTERS),
+]
+
+
+@pytest.mark.parametrize("text", DECODED)
 def test_decoding_gives_back_the_text(tokenizer, text):
     tokens = tokenizer.encode([text, "other"])[0]
     assert tokenizer.unknown_id not in tokens
@@ -126,28 +126,24 @@ RESERVED = "\n".join(RESERVED_TOKENS)
 GONE = "gone"
 
 
-@pytest.mark.parametrize(
-    ("settings", "vocabulary", "message"),
-    [
-        (
-            {"kind": "x"},
-            None,
-            r"json: kind is 'x', but must be 'wordpiece-visible-spac",
-        ),
-        ({"format_version": 2}, None, r"json: format_version is 2, but must be 1; use"),
-        ({"vocabulary_sha256": "0"}, None, REFUSED.format("its sha256 differs from")),
-        ({"lower_case": GONE}, None, "lower_case is missing"),
-        ({"lower_case": "no"}, None, "lower_case must be of type bool"),
-        (b"[]", None, "must be of type dict, not list"),
-        (b"{", None, r"tokenizer\.json: damaged \(not JSON"),
-        ({}, f"a\n{RESERVED}\n", BEGINS),
-        ({}, "[PAD]\n[UNK]\n[START]\n", BEGINS),
-        ({}, f"{RESERVED}\na\nb\na\n", REFUSED.format("it holds 'a' 2 times; every")),
-        ({}, f"{RESERVED}\n\n", REFUSED.format("it holds '' 1 times")),
-        ({}, b"\xe9\n", REFUSED.format("'utf-8' codec")),
-        ({}, GONE, r"vocab\.txt: missing; restore"),
-    ],
-)
+DAMAGED = [
+    ({"kind": "x"}, None, r"json: kind is 'x', but must be 'wordpiece-visible-spac"),
+    ({"format_version": 2}, None, r"json: format_version is 2, but must be 1; use"),
+    ({"vocabulary_sha256": "0"}, None, REFUSED.format("its sha256 differs from")),
+    ({"lower_case": GONE}, None, "lower_case is missing"),
+    ({"lower_case": "no"}, None, "lower_case must be of type bool"),
+    (b"[]", None, "must be of type dict, not list"),
+    (b"{", None, r"tokenizer\.json: damaged \(not JSON"),
+    ({}, f"a\n{RESERVED}\n", BEGINS),
+    ({}, "[PAD]\n[UNK]\n[START]\n", BEGINS),
+    ({}, f"{RESERVED}\na\nb\na\n", REFUSED.format("it holds 'a' 2 times; every")),
+    ({}, f"{RESERVED}\n\n", REFUSED.format("it holds '' 1 times")),
+    ({}, b"\xe9\n", REFUSED.format("'utf-8' codec")),
+    ({}, GONE, r"vocab\.txt: missing; restore"),
+]
+
+
+@pytest.mark.parametrize(("settings", "vocabulary", "message"), DAMAGED)
 def test_damaged_folders_are_refused(
     settings, vocabulary, message, tokenizer, tmp_path
 ):

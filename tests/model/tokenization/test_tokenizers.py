@@ -107,13 +107,13 @@ def test_wordpiece_adds_no_special_tokens_and_cuts_at_the_limit():
     assert encode_sources(WORDPIECE, [], max_source_tokens=2) == []
 
 
-@pytest.mark.parametrize(
-    ("limit", "ids"),
-    [
-        *((1, [4]), (2, [3, 4]), (4, [3, 6, 7, 4]), (6, [3, 6, 7, 11, 12, 4])),
-        *((7, MONDAY), (8, MONDAY)),
-    ],
-)
+CUT = [
+    *((1, [4]), (2, [3, 4]), (4, [3, 6, 7, 4]), (6, [3, 6, 7, 11, 12, 4])),
+    *((7, MONDAY), (8, MONDAY)),
+]
+
+
+@pytest.mark.parametrize(("limit", "ids"), CUT)
 def test_special_tokens_at_the_end_survive_the_cut(bert, limit, ids):
     texts = ["Rain fell on Monday", "rain"]
     first, second = encode_sources(bert, texts, max_source_tokens=limit)
@@ -161,15 +161,15 @@ STORED = '{"format_version": %s, "definition": {}}'
 CANNOT = "the tokenizers library cannot read this tokenizer: "
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("{", "not JSON: "),
-        ("{}", "format_version is missing"),
-        (STORED % 9, "format_version is 9, but this precis reads 1"),
-        (STORED % 1, CANNOT),
-    ],
-)
+DAMAGED = [
+    ("{", "not JSON: "),
+    ("{}", "format_version is missing"),
+    (STORED % 9, "format_version is 9, but this precis reads 1"),
+    (STORED % 1, CANNOT),
+]
+
+
+@pytest.mark.parametrize(("content", "message"), DAMAGED)
 def test_a_saved_tokenizer_that_was_damaged_is_refused(content, message, tmp_path):
     (tmp_path / "tokenizers.json").write_text(content)
     whole = rf"{tmp_path}/tokenizers.json: damaged \({message}.*\); copy the bundle"

@@ -13,11 +13,7 @@ from tensorflow_text.tools.wordpiece_vocab import wordpiece_tokenizer_learner_li
 
 from precis.model.errors import UsageError
 from precis.model.tokenization import vocabulary as vocabulary_module
-from precis.model.tokenization.vocabulary import (
-    count_words,
-    learn,
-    pieces_above,
-)
+from precis.model.tokenization.vocabulary import count_words, learn, pieces_above
 from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
 from precis.pipelines.corpus.sample import generator
 

@@ -95,19 +95,19 @@ def test_complete_checkpoints_are_listed_oldest_first(tmp_path, name):
     assert names == ["step-00000003", "step-00000020", "step-00000100"]
 
 
-@pytest.mark.parametrize(
-    ("file", "damage"),
-    [
-        ("state.safetensors", lambda content: content[:-1] + b"\xff"),
-        ("state.safetensors", lambda content: content[:-5]),
-        ("state.safetensors", lambda content: b""),
-        # As if a removal had been killed halfway.
-        ("state.safetensors", None),
-        ("state.json", lambda content: b"[1]"),
-        ("state.json", lambda content: b"{}"),
-        ("state.json", lambda content: b"{"),
-    ],
-)
+DAMAGE = [
+    ("state.safetensors", lambda content: content[:-1] + b"\xff"),
+    ("state.safetensors", lambda content: content[:-5]),
+    ("state.safetensors", lambda content: b""),
+    # As if a removal had been killed halfway.
+    ("state.safetensors", None),
+    ("state.json", lambda content: b"[1]"),
+    ("state.json", lambda content: b"{}"),
+    ("state.json", lambda content: b"{"),
+]
+
+
+@pytest.mark.parametrize(("file", "damage"), DAMAGE)
 def test_a_damaged_checkpoint_is_named_and_passed_over(tmp_path, capsys, file, damage):
     path = save(tmp_path, 3, 20) / file
     content = path.read_bytes()

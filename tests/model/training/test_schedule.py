@@ -16,16 +16,16 @@ HIGH = {"learning_rate": 0.4, "warmup_steps": 4}
 LINEAR = {**HIGH, "steps": 11, "schedule": "linear"}
 
 
-@pytest.mark.parametrize(
-    ("settings", "rates"),
-    [
-        # The default is the formula of the paper, by step from 1.
-        ({}, {step: paper(step, 128) for step in STEPS}),
-        (HIGH, {1: 0.1, 2: 0.2, 4: 0.4, 16: 0.2}),
-        # From step 4 to behind step 11 there are eight equal parts.
-        (LINEAR, {1: 0.1, 4: 0.4, 8: 0.2, 11: 0.05, 21: 0.0}),
-    ],
-)
+RATES = [
+    # The default is the formula of the paper, by step from 1.
+    ({}, {step: paper(step, 128) for step in STEPS}),
+    (HIGH, {1: 0.1, 2: 0.2, 4: 0.4, 16: 0.2}),
+    # From step 4 to behind step 11 there are eight equal parts.
+    (LINEAR, {1: 0.1, 4: 0.4, 8: 0.2, 11: 0.05, 21: 0.0}),
+]
+
+
+@pytest.mark.parametrize(("settings", "rates"), RATES)
 def test_the_rate_of_a_step(settings, rates):
     optimizer = make_optimizer(TrainingConfig(**settings), 128)
     for step, rate in rates.items():

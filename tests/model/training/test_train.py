@@ -321,17 +321,14 @@ class SlowTraining(Training):
 
 
 # 2 ms are 17 hours for 30 million steps. A busy machine takes longer.
-@pytest.mark.parametrize(
-    ("steps", "line"),
-    [
-        (
-            30_000_030,
-            r"train: about (\d+) [hd].* left, for 30,000,000 steps; use fewer",
-        ),
-        (150_030, r"train: about (\d+) min left, for 150,000 steps$"),
-        (150, "^$"),
-    ],
-)
+TIMES_LEFT = [
+    (30_000_030, r"train: about (\d+) [hd].* left, for 30,000,000 steps; use fewer"),
+    (150_030, r"train: about (\d+) min left, for 150,000 steps$"),
+    (150, "^$"),
+]
+
+
+@pytest.mark.parametrize(("steps", "line"), TIMES_LEFT)
 def test_the_time_that_is_left_is_told_once_after_the_first_steps(
     steps, line, tmp_path, capsys
 ):
@@ -445,23 +442,20 @@ def test_the_first_record_set_is_validated_on_and_needs_the_split(
 LINEAR = {"schedule": "linear", "warmup_steps": 50}
 
 
-@pytest.mark.parametrize(
-    ("settings", "words"),
-    [
-        ({"patience": 1}, "`patience=` counts validations, but `validation_steps=0`"),
-        ({"clip_norm": -1.0}, "clip_norm must not be negative, but is -1.0"),
-        (
-            {"label_smoothing": 1.0},
-            "`label_smoothing=` must be a share from 0 to below 1",
-        ),
-        ({"steps": 0}, "`steps=` must be at least 1, not 0"),
-        (
-            {**LINEAR, "epochs": 2},
-            "`schedule=linear` needs `steps=`, which `epochs=` replaces",
-        ),
-        ({**LINEAR, "steps": 50}, "`warmup_steps=50` must be below `steps=50`"),
-    ],
-)
+CONTRADICTIONS = [
+    ({"patience": 1}, "`patience=` counts validations, but `validation_steps=0`"),
+    ({"clip_norm": -1.0}, "clip_norm must not be negative, but is -1.0"),
+    ({"label_smoothing": 1.0}, "`label_smoothing=` must be a share from 0 to below 1"),
+    ({"steps": 0}, "`steps=` must be at least 1, not 0"),
+    (
+        {**LINEAR, "epochs": 2},
+        "`schedule=linear` needs `steps=`, which `epochs=` replaces",
+    ),
+    ({**LINEAR, "steps": 50}, "`warmup_steps=50` must be below `steps=50`"),
+]
+
+
+@pytest.mark.parametrize(("settings", "words"), CONTRADICTIONS)
 def test_settings_that_contradict_each_other_are_refused(settings, words):
     with pytest.raises(UsageError, match=words):
         training_config(**settings)

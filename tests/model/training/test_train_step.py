@@ -92,18 +92,18 @@ def norm_of(parts) -> float:
     return float(np.sqrt(sum((part.astype("float64") ** 2).sum() for part in parts)))
 
 
-@pytest.mark.parametrize(
-    ("settings", "least_width"),
-    [
-        ({"clip_norm": 0.0}, 256),
-        ({"clip_norm": 0.0, "accumulate": 3}, 256),
-        # Two parts of a batch are worked at the same time from that width on.
-        ({"clip_norm": 0.0}, 16),
-        ({"clip_norm": 0.0, "accumulate": 2}, 16),
-        ({"clip_norm": 0.25}, 256),
-        ({"clip_norm": 50.0}, 256),
-    ],
-)
+GRADIENTS = [
+    ({"clip_norm": 0.0}, 256),
+    ({"clip_norm": 0.0, "accumulate": 3}, 256),
+    # Two parts of a batch are worked at the same time from that width on.
+    ({"clip_norm": 0.0}, 16),
+    ({"clip_norm": 0.0, "accumulate": 2}, 16),
+    ({"clip_norm": 0.25}, 256),
+    ({"clip_norm": 50.0}, 256),
+]
+
+
+@pytest.mark.parametrize(("settings", "least_width"), GRADIENTS)
 def test_a_step_follows_the_clipped_gradient_of_the_mean_loss(
     monkeypatch, settings, least_width
 ):

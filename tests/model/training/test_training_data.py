@@ -223,14 +223,14 @@ def test_all_documents_of_several_sets_come_once_an_epoch_evenly_mixed(shards):
     assert sorted(first) == sorted(third) and first != third
 
 
-@pytest.mark.parametrize(
-    ("flag", "is_first", "way_out"),
-    [
-        ("tokenizer", False, "with `tokenizer="),
-        ("source_tokenizer", False, "without `source_tokenizer=`"),
-        ("source_tokenizer", True, "with `source_tokenizer="),
-    ],
-)
+DIFFERENT = [
+    ("tokenizer", False, "with `tokenizer="),
+    ("source_tokenizer", False, "without `source_tokenizer=`"),
+    ("source_tokenizer", True, "with `source_tokenizer="),
+]
+
+
+@pytest.mark.parametrize(("flag", "is_first", "way_out"), DIFFERENT)
 def test_sets_of_different_tokenizers_are_refused(
     records_folder, copy_records, tmp_path, flag, is_first, way_out
 ):

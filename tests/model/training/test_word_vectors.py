@@ -61,20 +61,20 @@ def test_every_format_gives_the_same_vectors(tmp_path):
         }, name
 
 
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        # The first vector of a word counts.
-        (b"3 2\nhe 1 2\nhe 3 4\nit 5 6\n", {"he": [1, 2], "it": [5, 6]}),
-        # A word that is not UTF-8 is passed over,
-        (b"3 2\nh\xe9 1 2\n\xff\xfe 1 2\nhe 4 5\n", {"he": [4, 5]}),
-        # and vectors that are not wanted need not be finite.
-        (b"if 1 nan\nhe 1 2\n", {"he": [1, 2]}),
-        # Words with spaces, and numbers as words.
-        (b". . . 1 2\nsee a@b.c 4 5\n. .5 5.\n", {"see a@b.c": [4, 5], ".": [0.5, 5]}),
-        (b"7 1 2\nhe 4 5\n", {"7": [1, 2], "he": [4, 5]}),
-    ],
-)
+WORDS = [
+    # The first vector of a word counts.
+    (b"3 2\nhe 1 2\nhe 3 4\nit 5 6\n", {"he": [1, 2], "it": [5, 6]}),
+    # A word that is not UTF-8 is passed over,
+    (b"3 2\nh\xe9 1 2\n\xff\xfe 1 2\nhe 4 5\n", {"he": [4, 5]}),
+    # and vectors that are not wanted need not be finite.
+    (b"if 1 nan\nhe 1 2\n", {"he": [1, 2]}),
+    # Words with spaces, and numbers as words.
+    (b". . . 1 2\nsee a@b.c 4 5\n. .5 5.\n", {"see a@b.c": [4, 5], ".": [0.5, 5]}),
+    (b"7 1 2\nhe 4 5\n", {"7": [1, 2], "he": [4, 5]}),
+]
+
+
+@pytest.mark.parametrize(("content", "expected"), WORDS)
 def test_words_of_all_kinds(content, expected, tmp_path):
     wanted = {"he", "it", "h\xe9", "\ufffd", "see a@b.c", "see", ".", "7"}
     assert lists_of(write(tmp_path, content), wanted, 2) == expected
@@ -84,24 +84,24 @@ UNKNOWN = "it must begin with two whole numbers, or with a word and its numbers;
 ROW = "line {} is not a word and 3 finite numbers; correct it or download it again; sa"
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", UNKNOWN),
-        (b"He paid.\n", UNKNOWN),
-        (b"he 1 2 3\nit 1 2\n", ROW.format(2)),
-        (b"2 3\nit 1 2 3\n\nhe 1 2 3 4\n", ROW.format(4)),
-        (b"2 3\nhe \0\0\x80?abcd\0\0\0\n", ROW.format(2)),
-        (b"it 1 2 3\nhe 1 1,5 2\n", ROW.format(2)),
-        (b"it 1 2 3\nhe 1 nan 2\n", ROW.format(2)),
-        (b"it 1 2 3\nhe 1 1e39 2\n", ROW.format(2)),
-        (
-            b"2 3\nit 1 2 3\n",
-            "it holds 1 words, but its header says 2; download it again or correct th",
-        ),
-        (b"\x1f\x8b\x08\0\0\n\xff\xff", UNKNOWN),
-    ],
-)
+DAMAGED = [
+    (b"", UNKNOWN),
+    (b"He paid.\n", UNKNOWN),
+    (b"he 1 2 3\nit 1 2\n", ROW.format(2)),
+    (b"2 3\nit 1 2 3\n\nhe 1 2 3 4\n", ROW.format(4)),
+    (b"2 3\nhe \0\0\x80?abcd\0\0\0\n", ROW.format(2)),
+    (b"it 1 2 3\nhe 1 1,5 2\n", ROW.format(2)),
+    (b"it 1 2 3\nhe 1 nan 2\n", ROW.format(2)),
+    (b"it 1 2 3\nhe 1 1e39 2\n", ROW.format(2)),
+    (
+        b"2 3\nit 1 2 3\n",
+        "it holds 1 words, but its header says 2; download it again or correct th",
+    ),
+    (b"\x1f\x8b\x08\0\0\n\xff\xff", UNKNOWN),
+]
+
+
+@pytest.mark.parametrize(("content", "message"), DAMAGED)
 def test_a_damaged_file_is_refused(content, message, tmp_path):
     path = write(tmp_path, content)
     with pytest.raises(DataError, match=rf"^{path}: {message}"):
@@ -127,14 +127,14 @@ def test_rows_are_replaced_by_the_vectors_of_their_tokens(tmp_path):
     assert table[places].tolist() == [[0.5, 0.5]] * 4
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"9 3\nhe 1 2 3\n", "its vectors have 3 numbers, but the embedding has 2; tr"),
-        (b"il 1 2\n", "it has none of the 1 words of the tokenizer; use vectors in"),
-        (b"he 0 0\n", "the vectors of all 1 matching words are zero; use another file"),
-    ],
-)
+UNFIT = [
+    (b"9 3\nhe 1 2 3\n", "its vectors have 3 numbers, but the embedding has 2; tr"),
+    (b"il 1 2\n", "it has none of the 1 words of the tokenizer; use vectors in"),
+    (b"he 0 0\n", "the vectors of all 1 matching words are zero; use another file"),
+]
+
+
+@pytest.mark.parametrize(("content", "message"), UNFIT)
 def test_a_file_that_does_not_fit_the_table_is_refused(content, message, tmp_path):
     path = write(tmp_path, content)
     tokenizer = Tokenizer([*RESERVED_TOKENS, "▁He"])
