@@ -6,6 +6,7 @@ import random
 import pytest
 from rouge_score import rouge_scorer
 from rouge_score_rs.tokenizers import CharacterTokenizer, UnicodeTokenizer
+from support import read_table
 
 from precis.model import rouge
 
@@ -60,18 +61,7 @@ def test_scores_by_hand():
     assert of_all == pytest.approx(2 * 3 / (4 + 6))
 
 
-READ = [
-    ("Rain fell in 2026.", True),
-    ("Größere Brücke über die Weser gesperrt", True),
-    ("Cầu bị đóng cửa vì mưa lớn ở Hà Nội", True),
-    ("Дождь шёл 3 дня, сказал BBC", False),  # 4 of 21 letters and digits
-    ("市议会批准了2026年的大桥计划", False),
-    ("पुल बंद रहा", False),
-    ("...", False),
-]
-
-
-@pytest.mark.parametrize(("text", "is_read"), READ)
+@pytest.mark.parametrize(("text", "is_read"), read_table("words")["read"])
 def test_english_texts_that_are_read_are_most_of_themselves(text, is_read):
     assert rouge.reads(text, "en") is is_read
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import safetensors.numpy
+from support import read_table
 from support.command_line import contents
 from support.small_encoder_checkpoint import BERT, write_encoder, write_pieces
 from support.small_network import SOURCE, TARGET, config_of, make_network, network_of
@@ -384,22 +385,7 @@ def test_a_file_that_is_no_object_is_refused(content, bundle):
         refuse_other_kind(str(bundle), "encoder")
 
 
-OTHER_VERSION = "the configuration is from another version of precis: "
-
-
-WRONG_FIELDS = [
-    ({"network": "gone"}, {}, "network is missing"),
-    ({"network": [1]}, {}, "network must be of type dict, not list"),
-    ({"special": [1]}, {}, "damaged"),
-    ({"special": {"start": 1}}, {}, "damaged"),
-    ({"task_prefixes": 1}, {}, "damaged"),
-    ({"architecture": ["transformer"]}, {}, "damaged"),
-    ({"architecture": "mixer"}, {}, "'mixer', known are transformer, decoder_only"),
-    ({}, {"width": "8"}, f"damaged|{OTHER_VERSION}"),
-    ({}, {"encoder_layers": 1.5}, f"damaged|{OTHER_VERSION}"),
-    ({}, {"encoder_layers": 3}, "damaged"),
-    ({}, {"peephole": True}, OTHER_VERSION),
-]
+WRONG_FIELDS = read_table("refusals")["bundle_fields"]
 
 
 @pytest.mark.parametrize(("changes", "of_network", "message"), WRONG_FIELDS)

@@ -4,6 +4,7 @@ import itertools
 import math
 
 import pytest
+from support import read_table
 
 from precis.model.extractive.references import ExpectedReference
 from precis.model.inference.composition import (
@@ -137,18 +138,7 @@ def test_what_the_network_leaves_as_it_was_is_the_sentence_itself():
     assert summary.origins[0].confidence == sentence_confidence(whole)
 
 
-SPACES = [
-    (
-        "Dawn was cold, he said, troops seized: the bridge and two villages.",
-        "Troops seized : the bridge and two villages .",
-        "Troops seized: the bridge and two villages.",
-    ),
-    (
-        "at dawn , troops seized the bridge .",
-        "troops seized the bridge .",
-        "troops seized the bridge .",
-    ),
-]
+SPACES = read_table("composition")["spaces"]
 
 
 @pytest.mark.parametrize(("whole", "written", "text"), SPACES)
@@ -158,19 +148,7 @@ def test_a_line_has_the_spaces_of_its_sentence(whole, written, text):
     assert summary.text == text
 
 
-INCOMPLETE = [
-    ("Troops seized it.", [" "], "Troops seized it."),  # says nothing
-    (  # compared in its normal form
-        "Dawn was cold and dark, troops seized Saint-Rene\u0301mie.",
-        ["Troops seized Saint-Ren\u00e9mie."],
-        "Troops seized Saint-Ren\u00e9mie.",
-    ),
-    (  # the first was cut within a clause
-        "Dawn was cold, troops seized the bridge at Mor.",
-        ["Troops seized the bridge of .", "Troops seized the bridge."],
-        "Troops seized the bridge.",
-    ),
-]
+INCOMPLETE = read_table("composition")["incomplete"]
 
 
 @pytest.mark.parametrize(("article", "ways", "expected"), INCOMPLETE)
@@ -227,20 +205,7 @@ SENTENCE = (
 )
 
 
-LINES = [
-    ("Government troops seized the old bridge.", True),
-    ("The mayor left his town.", True),
-    (SENTENCE, True),
-    ("Government troops seized the old.", False),
-    ("Government troops seized the bridge when the.", False),
-    ("Troops seized it.", False),
-    ("When the mayor left his town.", False),
-    ("Seized the old bridge.", False),
-    ("The mayor of the old town.", False),  # has no verb
-]
-
-
-@pytest.mark.parametrize(("line", "expected"), LINES)
+@pytest.mark.parametrize(("line", "expected"), read_table("composition")["lines"])
 def test_a_line_is_complete_where_a_clause_ends(line, expected):
     assert is_complete(line, SENTENCE) is expected
 
@@ -277,16 +242,7 @@ def test_other_words_and_another_order_are_refused(line, sentence, expected):
     assert keeps_words(tokenize(line), tokenize(sentence)) is expected
 
 
-CUTS = [
-    ("ru", "Мост закрыли на неделю.", "Старый мост закрыли на неделю.", True),
-    ("ru", "Старый мост закрыли.", "Старый мост вчера закрыли.", False),
-    ("ru", "Мост на неделю закрыли.", "Старый мост закрыли на неделю.", False),
-    ("de", "The Brücke ist seit Mai zu.", "Die Brücke ist seit Mai zu.", False),
-    ("hi", "पुल एक सप्ताह बंद रहेगा।", "पुराना पुल एक सप्ताह बंद रहेगा।", True),
-    ("zh", "大桥关闭一周。", "大桥从今天起关闭一周。", True),
-    ("zh", "国宣了计", "中国政府宣布了减税的新计划。", False),  # parts of words
-    ("ja", "政府は新計画を発表した。", "政府は月曜日に新計画を発表した。", True),
-]
+CUTS = read_table("composition")["cuts"]
 
 
 @pytest.mark.parametrize(("language", "line", "sentence", "expected"), CUTS)
@@ -297,19 +253,7 @@ def test_a_cut_in_another_language_only_leaves_out_words(
     assert is_cut(line, words[0], sentence, words[1], language) is expected
 
 
-SENTENCE_ENDS = [
-    (", police said.", False),
-    (", allegedly.", False),
-    (", but came back.", False),
-    (" unless asked to stay.", False),
-    (", provided that they were paid.", False),
-    (", a court heard.", False),
-    (", where two died.", False),
-    (", an old one.", True),
-]
-
-
-@pytest.mark.parametrize(("end", "expected"), SENTENCE_ENDS)
+@pytest.mark.parametrize(("end", "expected"), read_table("composition")["ends"])
 def test_a_line_keeps_what_attributes_limits_or_is_news(end, expected):
     line, sentence = "Troops left the town.", f"But troops left the town{end}"
     assert is_cut(line, tokenize(line), sentence, tokenize(sentence)) is expected

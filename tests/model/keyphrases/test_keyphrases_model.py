@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support import read_table
 
 from precis.model.errors import DataError, UsageError
 from precis.model.keyphrases.candidates import find_candidates, frequent_keyphrases
@@ -178,14 +179,7 @@ def test_a_missing_or_damaged_file_is_refused(bundle):
         path.unlink(missing_ok=True)
 
 
-EDITED = [
-    ("weights", {"bias": float("nan")}, "tensor bias holds NaN; copy the bundle"),
-    ("weights", {"bias": None}, r"damaged \(bias must be of type float"),
-    ("weights", {"documents": 7}, "model_id is .*, but its files give"),
-    ("weights", {"bins": [[1], "x"]}, r"config.json: damaged \(.*\); copy the"),
-    ("config", {"pairs": [["words", "colour"]]}, r"config.json: damaged \(.*\);"),
-    ("config", {"features": ["colour"]}, r"other features \(colour\) than this pr"),
-]
+EDITED = read_table("refusals")["keyphrase_bundles"]
 
 
 @pytest.mark.parametrize(("name", "changes", "message"), EDITED)

@@ -6,6 +6,7 @@ import dataclasses
 import json
 
 import pytest
+from support import read_table
 from support.small_network import ALL, VARIANTS, config_of
 
 from precis.model.errors import UsageError
@@ -28,29 +29,7 @@ def test_a_decoder_only_network_has_as_many_blocks_as_both_sides(size):
     assert (config.vocabulary_size, config.pad_id) == (100, 3)
 
 
-UNKNOWN_NAMES = [
-    (
-        "huge",
-        {},
-        "transformer has no network size 'huge'; "
-        "its sizes are tiny, four_layers, small, six_layers, base",
-    ),
-    (
-        "six_layers",
-        {"architecture": "recurrent"},
-        "recurrent has no network size 'six_layers'; its sizes are tiny, small, base",
-    ),
-    (
-        "tiny",
-        {"architecture": "recurrent", "positions": "learned"},
-        "positions does not apply to .* recurrent; leave",
-    ),
-    (
-        "tiny",
-        {"layers": 3},
-        "layers does not apply to the architecture transformer; leave it out",
-    ),
-]
+UNKNOWN_NAMES = read_table("refusals")["network_names"]
 
 
 @pytest.mark.parametrize(("size", "settings", "words"), UNKNOWN_NAMES)

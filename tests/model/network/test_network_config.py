@@ -5,6 +5,7 @@ its words. `test_architectures` has the named sizes.
 import dataclasses
 
 import pytest
+from support import read_table
 from support.small_network import VARIANTS, config_of
 from support.small_selector import selector_config
 
@@ -16,6 +17,7 @@ from precis.model.network.config import (
     DecoderOnlyConfig,
     EncoderConfig,
     RecurrentConfig,
+    SelectorConfig,
     StackConfig,
     TransformerConfig,
 )
@@ -24,25 +26,23 @@ STACK = {"vocabulary_size": 50, "pad_id": 0, "width": 8, "feed_forward": 16, "he
 BOTH_SIDES = {"encoder_layers": 1, "decoder_layers": 1}
 
 
-def stack(**settings):
-    return StackConfig(**{**STACK, **settings})
+# The class of a configuration and the least that it needs.
+SMALLEST = {
+    "stack": (StackConfig, STACK),
+    "network": (TransformerConfig, {**STACK, **BOTH_SIDES}),
+    "encoder": (EncoderConfig, {**STACK, "encoder_layers": 1}),
+    "decoder_only": (DecoderOnlyConfig, {**STACK, "layers": 1}),
+    "recurrent": (
+        RecurrentConfig,
+        {"vocabulary_size": 50, "pad_id": 0, "width": 8, **BOTH_SIDES},
+    ),
+    "selector_config": (SelectorConfig, dataclasses.asdict(selector_config())),
+}
 
 
-def network(**settings):
-    return TransformerConfig(**{**STACK, **BOTH_SIDES, **settings})
-
-
-def encoder(**settings):
-    return EncoderConfig(**{**STACK, "encoder_layers": 1, **settings})
-
-
-def decoder_only(**settings):
-    return DecoderOnlyConfig(**{**STACK, "layers": 1, **settings})
-
-
-def recurrent(**settings):
-    smallest = {"vocabulary_size": 50, "pad_id": 0, "width": 8, **BOTH_SIDES}
-    return RecurrentConfig(**{**smallest, **settings})
+def make(kind, **settings):
+    config, smallest = SMALLEST[kind]
+    return config(**{**smallest, **settings})
 
 
 def test_the_parts_of_a_configuration():
@@ -87,89 +87,47 @@ def test_the_networks_of_the_tests_take_every_value_of_every_setting(architectur
             assert len(values) > 1, field.name
 
 
-def divisible(width, heads, way_out):
-    return (
-        f"the width {width} must be a multiple of the {heads} heads; use {way_out}, or"
-    )
+IMPOSSIBLE_SHAPES = read_table("refusals")["network_shapes"]
 
 
-SHARE = "dropout is a share from 0 to below 1, not"
-BUCKETS = "at least 4 buckets, and a maximum distance above half .*, not"
-RELATIVE = {"positions": "relative"}
-
-
-IMPOSSIBLE_SHAPES = [
-    (network, {"width": 10, "heads": 4}, divisible(10, 4, 8)),
-    (decoder_only, {"width": 258, "heads": 8}, divisible(258, 8, 256)),
-    (stack, {"width": 6, "heads": 8}, divisible(6, 8, 8)),
-    (selector_config, {"heads": 3}, divisible(8, 3, 6)),
-    (encoder, {"width": 9, "heads": 3}, "even for sinusoidal positions, not 9"),
-    (decoder_only, {"width": 9, "heads": 3}, "even for sinusoidal positions, not"),
-    (recurrent, {"width": 9}, "^the width must be even, as each direction"),
-    (network, {**RELATIVE, "relative_buckets": 3}, f"{BUCKETS} 3 buckets and 128"),
-    (encoder, {**RELATIVE, "relative_distance": 16}, f"{BUCKETS} 32 .* and 16"),
-    (
-        network,
-        {"positions": "alibi"},
-        "^positions must be one of sinusoidal, .* 'alibi",
-    ),
-    (
-        decoder_only,
-        {"positions": "rotary", "head_width": 3},
-        "^the width of a head must be even for rotary positions, not 3",
-    ),
-    (decoder_only, {"kv_heads": 3}, "^heads .* must be a multiple of kv_heads .3."),
-    (
-        decoder_only,
-        {"activation": "tanh"},
-        "^activation must be one of relu, .* 'tanh'",
-    ),
-    (network, {"decoder_stack": stack(width=12)}, "their width must be equal, not 8"),
-    (
-        network,
-        {"decoder_stack": stack(vocabulary_size=40)},
-        "their vocabulary_size must be equal, not 50 and 40",
-    ),
-    (
-        network,
-        {"shared_embedding": False},
-        "pointer copies .* share one vocabulary; train with `pointer=False`",
-    ),
-    (network, {"dropout": -0.1}, f"{SHARE} -0.1"),
-    (encoder, {"dropout": 1.0}, f"{SHARE} 1.0"),
-    (recurrent, {"dropout": 1.0}, f"{SHARE} 1.0"),
-    (selector_config, {"dropout": 1.0}, f"{SHARE} 1.0"),
-]
-
-
-@pytest.mark.parametrize(("make", "settings", "words"), IMPOSSIBLE_SHAPES)
-def test_an_impossible_shape_is_refused(make, settings, words):
+@pytest.mark.parametrize(("kind", "settings", "words"), IMPOSSIBLE_SHAPES)
+def test_an_impossible_shape_is_refused(kind, settings, words):
     with pytest.raises(UsageError, match=words):
-        make(**settings)
+        make(kind, **settings)
 
 
-COUNTS = [
-    (stack, "vocabulary_size heads head_width relative_buckets"),
-    (network, "encoder_layers decoder_layers max_target_tokens"),
-    (encoder, "encoder_layers"),
-    (decoder_only, "layers"),
-    (recurrent, "width encoder_layers max_source_tokens"),
-    (selector_config, "layers max_sentences heads"),
-]
+def test_sides_of_different_width_or_vocabulary_are_refused():
+    for settings, words in (
+        ({"width": 12}, "their width must be equal, not 8"),
+        ({"vocabulary_size": 40}, "their vocabulary_size must be equal, not 50 and 40"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            make("network", decoder_stack=make("stack", **settings))
 
 
-@pytest.mark.parametrize(("make", "names"), COUNTS)
-def test_counts_are_positive(make, names):
-    for name in names.split():
+COUNTS = {
+    "stack": "vocabulary_size heads head_width relative_buckets",
+    "network": "encoder_layers decoder_layers max_target_tokens",
+    "encoder": "encoder_layers",
+    "decoder_only": "layers",
+    "recurrent": "width encoder_layers max_source_tokens",
+    "selector_config": "layers max_sentences heads",
+}
+
+
+@pytest.mark.parametrize("kind", COUNTS)
+def test_counts_are_positive(kind):
+    for name in COUNTS[kind].split():
         with pytest.raises(UsageError, match=f"^{name} must be at least 1, not 0"):
-            make(**{name: 0})
+            make(kind, **{name: 0})
 
 
 def test_shapes_on_a_bound_are_accepted():
-    assert network(width=10, heads=4, head_width=5).head_width == 5
-    assert network(width=9, heads=3, positions="learned").width == 9
-    assert network(relative_buckets=3).positions == "sinusoidal"
-    assert network(**RELATIVE, relative_buckets=8, relative_distance=5)
-    sides = stack(width=12, vocabulary_size=40)
-    config = network(decoder_stack=sides, shared_embedding=False, pointer=False)
-    assert config.decoder == sides
+    assert make("network", width=10, heads=4, head_width=5).head_width == 5
+    assert make("network", width=9, heads=3, positions="learned").width == 9
+    assert make("network", relative_buckets=3).positions == "sinusoidal"
+    relative = {"relative_buckets": 8, "relative_distance": 5}
+    assert make("network", positions="relative", **relative)
+    sides = make("stack", width=12, vocabulary_size=40)
+    apart = {"shared_embedding": False, "pointer": False}
+    assert make("network", decoder_stack=sides, **apart).decoder == sides

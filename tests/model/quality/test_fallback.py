@@ -1,6 +1,7 @@
 """The choice of the summary that is shown, and the flags that hold one back."""
 
 import pytest
+from support import read_table
 
 from precis.model.errors import UsageError
 from precis.model.quality.flags import (
@@ -86,26 +87,7 @@ def test_the_summary_that_is_shown(given, expected):
     assert choose(**given) == expected
 
 
-IMPOSSIBLE = [
-    ({"fallback": "lead"}, "one of none, extractive, always, not 'lead'"),
-    (
-        {"fallback_flags": "empty,no"},
-        "'no' is not a flag .* flags are empty, .*markup_source, refused$",
-    ),
-    ({"fallback_flags": "short_source"}, "'short_source' is not a flag of abstractive"),
-    (
-        {"fallback": "extractive", "fallback_flags": " ,"},
-        "`fallback=extractive` needs at least one flag in fallback_flags",
-    ),
-    (
-        {"min_confidence": 80.0},
-        "`min_confidence=` must be a probability from 0 to 1, not 80",
-    ),
-    ({"min_source_words": -1}, "`min_source_words=` must not be negative, but"),
-]
-
-
-@pytest.mark.parametrize(("change", "message"), IMPOSSIBLE)
+@pytest.mark.parametrize(("change", "message"), read_table("refusals")["fallback"])
 def test_impossible_settings_are_refused(change, message):
     with pytest.raises(UsageError, match=message):
         FallbackConfig(**change)

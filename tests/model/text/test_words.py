@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+from support import read_table
 
 from precis.model.extractive.config import SelectionConfig
 from precis.model.extractive.selection import select
@@ -16,36 +17,12 @@ CHINESE = "今天北京大学的学生参加了会议。"
 THAI = "ประเทศไทยมีประชากรจำนวนมาก"
 
 
-MARKED = [
-    ("Größere Brücke, x̄ = 4,5", "größere brücke x̄ 4,5"),
-    ("हिन्दी में क्या है।", "हिन्दी में क्या है"),
-    ("বাংলা ভাষা", "বাংলা ভাষা"),
-    ("தமிழ் மொழி", "தமிழ் மொழி"),
-    ("می\u200cخواهم infor\xadmation ma\xadçon", "میخواهم information maçon"),
-    ("İstanbul’da", "istanbul'da"),
-    ("Дождь шёл.", "дождь шёл"),
-    ("안녕하세요 세계", "안녕하세요 세계"),
-    ("ＡＢＣ ３．５％、ｶﾞｽ", "abc 3.5 ガス"),
-    ("\u0301 1\ufe0f\u20e3 world\ufe0f", "1 world"),
-]
-
-
-@pytest.mark.parametrize(("text", "expected"), MARKED)
+@pytest.mark.parametrize(("text", "expected"), read_table("words")["marked"])
 def test_words_keep_their_marks(text, expected):
     assert words(text) == expected.split()
 
 
-UNSPACED = [
-    (CHINESE, "今天 北京 大学 的 学生 参加 了 会议", 13),
-    ("日本語のテキスト、解析", "日本語 の テキスト 解析", 8),
-    (THAI, "ประเทศไทย มี ประชากร จำนวน มาก", 25),
-    ("ສະບາຍດີປະເທດລາວ", "ສະບາຍດີ ປະເທດ ລາວ", 14),
-    ("ជំរាបសួរកម្ពុជា", "ជំរាបសួរ កម្ពុជា", 14),
-    ("မြန်မာနိုင်ငံသည်", "မြန်မာနိုင်ငံ သည်", 15),
-]
-
-
-@pytest.mark.parametrize(("text", "of_icu", "pairs"), UNSPACED)
+@pytest.mark.parametrize(("text", "of_icu", "pairs"), read_table("words")["unspaced"])
 def test_texts_without_spaces_have_the_words_of_icu_or_pairs(
     text, of_icu, pairs, monkeypatch
 ):

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import safetensors.numpy
 import tensorflow as tf
+from support import read_table
 from support.damaged_results import edit_description
 from support.records import write_records
 from support.shared_networks import eagerly, shared_networks
@@ -439,23 +440,8 @@ def test_the_first_record_set_is_validated_on_and_needs_the_split(
 
 # Settings
 
-LINEAR = {"schedule": "linear", "warmup_steps": 50}
 
-
-CONTRADICTIONS = [
-    ({"patience": 1}, "`patience=` counts validations, but `validation_steps=0`"),
-    ({"clip_norm": -1.0}, "clip_norm must not be negative, but is -1.0"),
-    ({"label_smoothing": 1.0}, "`label_smoothing=` must be a share from 0 to below 1"),
-    ({"steps": 0}, "`steps=` must be at least 1, not 0"),
-    (
-        {**LINEAR, "epochs": 2},
-        "`schedule=linear` needs `steps=`, which `epochs=` replaces",
-    ),
-    ({**LINEAR, "steps": 50}, "`warmup_steps=50` must be below `steps=50`"),
-]
-
-
-@pytest.mark.parametrize(("settings", "words"), CONTRADICTIONS)
+@pytest.mark.parametrize(("settings", "words"), read_table("refusals")["training"])
 def test_settings_that_contradict_each_other_are_refused(settings, words):
     with pytest.raises(UsageError, match=words):
         training_config(**settings)

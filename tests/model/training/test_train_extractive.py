@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import safetensors.numpy
+from support import read_table
 from support.command_line import contents, precis
 from support.damaged_results import edit_description
 from support.records import labelled_records, write_records
@@ -402,15 +403,7 @@ def test_records_without_labels_and_bundles_of_another_kind_are_refused(
     assert contents(other) == before
 
 
-WRONG_FLAGS = [
-    ({"steps": 3}, "unknown option 'steps'"),
-    ({"epochs": 0}, "`epochs=` must be at least 1, not 0"),
-    ({"batch_documents": 0}, "batch_documents must be at least 1, not 0"),
-    ({"learning_rate": 0.0}, "`learning_rate=` must be above 0, not 0.0"),
-    ({"dropout": 1.5}, "dropout is a share from 0 to below 1, not 1.5"),
-    ({"epoch": 1}, "'epoch'; did you mean epochs"),
-    ({"vector_precision": "int8"}, "vector_precision must be one of float32, mixed_bf"),
-]
+WRONG_FLAGS = read_table("refusals")["selector_training"]
 
 
 @pytest.mark.parametrize(("flags", "message"), WRONG_FLAGS)

@@ -94,14 +94,6 @@ def rows_of(batches) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
     return rows
 
 
-def same(batches, others) -> bool:
-    return len(batches) == len(others) and all(
-        np.array_equal(batch[name], other[name])
-        for batch, other in zip(batches, others, strict=True)
-        for name in batch
-    )
-
-
 @pytest.mark.parametrize(("shuffle_documents", "pieces"), [(0, 4), (7, 1), (100, 4)])
 def test_every_record_comes_once(shards, records, shuffle_documents, pieces):
     settings = SETTINGS._replace(pieces=pieces)
