@@ -75,15 +75,12 @@ def test_a_card_says_what_manifest_and_config_hold(tmp_path):
     # Nothing that differs between two trainings that are the same.
     assert "/a/folder" not in text and "/another" not in text
     front = yaml.safe_load(text.split("---\n")[1])
-    assert front == {
-        "license": "unknown",
-        "library_name": "keras",
-        "pipeline_tag": "summarization",
-        "tags": [
-            *("summarization", "precis", "keras", "tensorflow"),
-            *("abstractive", "transformer"),
-        ],
-    }
+    tags = front.pop("tags")
+    assert (
+        tags == "summarization precis keras tensorflow abstractive transformer".split()
+    )
+    expected = {"license": "unknown", "library_name": "keras"}
+    assert front == {**expected, "pipeline_tag": "summarization"}
 
 
 def test_every_kind_of_bundle_has_words(tmp_path):
@@ -105,11 +102,8 @@ def test_an_imported_network_has_the_files_of_its_checkpoint(tmp_path):
     manifest = open_stored(str(tmp_path / "b")).manifest
     checksums = manifest["provenance"]["checkpoint_sha256"]
     assert f"| sha256: model.safetensors | {checksums['model.safetensors']} |" in text
-    assert (
-        "| model | pegasus |" in text
-        and "The weights come from a checkpoint, whose" in text
-    )
-    assert checkpoint not in text
+    assert "| model | pegasus |" in text and checkpoint not in text
+    assert "The weights come from a checkpoint, whose" in text
 
 
 def test_the_card_of_a_summarizer_covers_both_bundles(tmp_path):
@@ -124,25 +118,19 @@ def test_the_card_of_a_summarizer_covers_both_bundles(tmp_path):
 
 def test_facts_of_records_are_those_of_dataset_json():
     shards = (Shard("a", 7, 1, ""), Shard("b", 5, 1, ""))
-    info = DatasetInfo(
-        splits={"train": shards, "test": shards[1:]},
-        source_lengths=Lengths(20.5, 90, tuple(range(11)), 3),
-        target_lengths=Lengths(4.0, 9, (4,) * 11),
-        counts={"written": 17, "failed": 1},
-        max_source_tokens=64,
-        max_target_tokens=8,
-        seed=1,
-        tokenizer_fingerprint="t",
-        fingerprint="f",
-        provenance={"flags": {"corpus": "sample:17", "output": "/o"}},
-    )
-    facts = info.facts()
+    fields = {
+        "splits": {"train": shards, "test": shards[1:]},
+        "source_lengths": Lengths(20.5, 90, tuple(range(11)), 3),
+        "target_lengths": Lengths(4.0, 9, (4,) * 11),
+        "provenance": {"flags": {"corpus": "sample:17", "output": "/o"}},
+    }
+    limits = {"max_source_tokens": 64, "max_target_tokens": 8, "seed": 1, "counts": {}}
+    names = {"tokenizer_fingerprint": "t", "fingerprint": "f"}
+    facts = DatasetInfo(**fields, **limits, **names).facts()
     assert facts["records"] == {"test": 5, "train": 12}
     assert facts["corpus"] == "sample:17" and "/o" not in str(facts)
-    assert facts["source tokens"] == {
-        **{"mean": 20.5, "longest": 90, "median": 5},
-        **{"records cut": 3, "limit": 64},
-    }
+    cut = {"records cut": 3, "limit": 64}
+    assert facts["source tokens"] == {"mean": 20.5, "longest": 90, "median": 5, **cut}
 
 
 # A card is no part of the model.

@@ -78,10 +78,8 @@ def layout_bundle(tmp_path_factory) -> str:
 # Import.
 def test_the_bundle_is_the_checkpoint(checkpoint, bundle):
     imported, loaded = load_checkpoint(str(checkpoint)), load_bundle(str(bundle))
-    for before, after in zip(
-        imported.network.weights, loaded.network.weights, strict=True
-    ):
-        np.testing.assert_array_equal(before.numpy(), after.numpy())
+    before, after = (each.network.get_weights() for each in (imported, loaded))
+    np.testing.assert_equal(after, before)
     assert loaded.network.config == imported.network.config
     assert loaded.special == imported.special
     settings = settings_of(bundle=str(bundle))
@@ -176,12 +174,9 @@ def test_an_encoder_becomes_a_bundle_that_writes_no_summaries(tmp_path):
     names = {"config.json", "model.safetensors", "tokenizer.json"}
     assert provenance["checkpoint_sha256"].keys() == names
     message = "b: a bundle of kind encoder, but kind abstractive is needed here"
-    for refused in (
-        lambda output: summarize(corpus="sample:20", bundle=folder, output=output),
-        lambda output: export(bundle=folder, output=output),
-    ):
+    for command, given in ((summarize, {"corpus": "sample:20"}), (export, {})):
         with pytest.raises(UsageError, match=message):
-            refused(tmp_path / "run")
+            command(bundle=folder, output=tmp_path / "run", **given)
     assert not (tmp_path / "run").exists()
 
 
@@ -207,13 +202,10 @@ def test_an_imported_network_becomes_the_checkpoint_it_came_from(kind, tmp_path)
             assert there.get(name) == KINDS[kind][name], name
     # Read again, it is the same bundle.
     import_checkpoint(checkpoint=output, output=str(tmp_path / "again"))
-    first, second = (
-        open_stored(str(tmp_path / name)).read_weights() for name in ("bundle", "again")
-    )
+    folders = (tmp_path / "bundle", tmp_path / "again")
+    first, second = (open_stored(str(each)).read_weights() for each in folders)
     np.testing.assert_equal(second, first)
-    first, second = (
-        read_folder(tmp_path / name, "config.json") for name in ("bundle", "again")
-    )
+    first, second = (read_folder(each, "config.json") for each in folders)
     assert second["decoding"] == first["decoding"]
     assert second["special"] == first["special"]
     free = {"dropout"} if kind == "bart" else {"dropout", "max_target_tokens"}
@@ -226,10 +218,10 @@ def test_what_transformers_does_otherwise_is_written_out(tmp_path):
     export(bundle=bundle, output=tmp_path / "out")
     stored = safetensors.numpy.load_file(tmp_path / "out" / "model.safetensors")
     # Without a tied output, BART reads each input from a table of its own.
+    shared = stored["model.shared.weight"]
     for side in ("encoder", "decoder"):
-        np.testing.assert_array_equal(
-            stored[f"model.{side}.embed_tokens.weight"], stored["model.shared.weight"]
-        )
+        read = stored[f"model.{side}.embed_tokens.weight"]
+        np.testing.assert_array_equal(read, shared)
     assert "lm_head.weight" in stored
     assert read_folder(tmp_path / "out", "generation_config.json")["use_cache"] is True
     # Its cache of a T5 has as many layers as the encoder. The prefix is written too.
@@ -270,9 +262,8 @@ def test_an_export_is_replaced_and_nothing_else(layout_bundle, tmp_path, capsys)
     with pytest.raises(DataError, match=r"manifest.json: damaged \(.*name another `o"):
         export(bundle=layout_bundle, output=tmp_path / "out")
     (tmp_path / "out" / "manifest.json").unlink()
-    with pytest.raises(
-        UsageError, match="out holds README.md and is not an export; name"
-    ):
+    message = "out holds README.md and is not an export; name"
+    with pytest.raises(UsageError, match=message):
         export(bundle=layout_bundle, output=tmp_path / "out")
 
 

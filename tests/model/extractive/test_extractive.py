@@ -66,9 +66,9 @@ def test_terms_are_the_stems_of_words_that_count():
     assert terms.content_positions.tolist() == [1, 2, 4]
     assert terms.content_terms.tolist() == [flood, reached, flood]
     assert {flood, reached} == {0, 1}
-    assert sorted(zip(*(part.tolist() for part in terms.cells), strict=True)) == sorted(
-        [(0, flood, 1.0), (1, flood, 1.0), (0, reached, 1.0)]
-    )
+    cells = zip(*(part.tolist() for part in terms.cells), strict=True)
+    expected = [(0, flood, 1.0), (1, flood, 1.0), (0, reached, 1.0)]
+    assert sorted(cells) == sorted(expected)
     assert terms.cells[1].tolist() == sorted(terms.cells[1].tolist())
     assert terms.lengths.tolist() == [2, 1, 0]
     assert (terms.frequencies[flood], terms.frequencies[reached]) == (2, 1)
@@ -80,10 +80,8 @@ def test_terms_are_the_stems_of_words_that_count():
 def test_terms_are_the_stems_of_the_words_of_each_sentence(is_english):
     """In a language without stems and stop words, words of two letters or more."""
     documents = [[PARAGRAPH, "Its villages' U.S. bridge, cnn.She said: 12 a-b 4.5m."]]
-    documents += [
-        *ODD_DOCUMENTS.values(),
-        *(long_document(9, seed=n) for n in range(5)),
-    ]
+    documents += ODD_DOCUMENTS.values()
+    documents += [long_document(9, seed=n) for n in range(5)]
     texts = [text for document in documents for text in document]
     chunks = split_chunks([*texts, "A head without a sentence."])
     stem = PorterStemmer().stem if is_english else str.casefold
@@ -91,9 +89,7 @@ def test_terms_are_the_stems_of_the_words_of_each_sentence(is_english):
     for _ in range(2):  # unknown words, then known ones
         together = find_terms(documents, languages=languages, chunks=chunks)
         for document, terms in zip(documents, together, strict=True):
-            each = [
-                (n, word) for n, text in enumerate(document) for word in words(text)
-            ]
+            each = [(n, word) for n, s in enumerate(document) for word in words(s)]
             assert terms.rows.tolist() == [n for n, _ in each]
             known = STOP_WORDS | TOKENISED_FRAGMENTS if is_english else ()
             content = {
@@ -105,9 +101,8 @@ def test_terms_are_the_stems_of_the_words_of_each_sentence(is_english):
             assert terms.content_positions.tolist() == [*content]
             names = sorted({term for _, term in content.values()}, key=hash_of_term)
             assert terms.vocabulary == len(names)
-            assert [names[n] for n in terms.content_terms] == [
-                term for _, term in content.values()
-            ]
+            in_order = [term for _, term in content.values()]
+            assert [names[n] for n in terms.content_terms] == in_order
             cells = Counter((names.index(term), n) for n, term in content.values())
             rows, columns, counts = (part.tolist() for part in terms.cells)
             found = zip(zip(columns, rows, strict=True), counts, strict=True)

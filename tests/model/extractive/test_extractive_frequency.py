@@ -50,12 +50,10 @@ def test_luhn_squares_the_significant_words_of_a_cluster():
         "Kel mor bin the kel.": 9 / 5,
         "Kel, rat the the the, mor.": 4 / 6,  # four words between: rat and the
         "Kel sab the the tup the mor.": 1.0,
-        "The tas.": 0.0,
-        "Kel.": 1.0,
+        **{"The tas.": 0.0, "Kel.": 1.0},
     }
-    assert scores_of("luhn", list(scores_by_text)).tolist() == list(
-        scores_by_text.values()
-    )
+    scores = scores_of("luhn", list(scores_by_text)).tolist()
+    assert scores == list(scores_by_text.values())
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
@@ -63,12 +61,8 @@ def test_sumbasic_takes_averages_that_differ_by_rounding_for_equal(order):
     # Of 21 words kel 7, nim 6, mor 3, tas 2: (7 + 3) / 2 = (7 + 2 + 6) / 3, and
     # (5 x 7 + 3) / 8 is less.
     pair = ["Kel mor.", "Kel tas nim."]
-    texts = [
-        pair[order[0]],
-        pair[order[1]],
-        "Kel kel kel kel kel bin rok sab.",
-        "Mor mor tas nim nim nim nim nim.",
-    ]
+    texts = [pair[order[0]], pair[order[1]], "Kel kel kel kel kel bin rok sab."]
+    texts.append("Mor mor tas nim nim nim nim nim.")
     assert terms_of(texts).frequencies.sum() == 21
     assert scores_of("sumbasic", texts)[0] == 4.0
 
@@ -103,10 +97,8 @@ def test_centroid_sums_the_weights_of_the_words_that_weigh_enough():
     # Ten times kel weighs 10 log(4/3) = 2.88, mor and bin log 2 = 0.69, tas 2 log(4/3)
     # = 0.58: less than 0.3 of kel.
     kel = math.log(4 / 3)
-    scores = scores_of(
-        "centroid",
-        ["Kel kel kel kel kel kel kel kel kel mor.", "Kel tas.", "Tas.", "Bin."],
-    )
+    texts = ["Kel kel kel kel kel kel kel kel kel mor.", "Kel tas.", "Tas.", "Bin."]
+    scores = scores_of("centroid", texts)
     assert scores == pytest.approx([90 * kel, 10 * kel, 0.0, 0.0])
     # Twice kel weighs 2 log(4/3) = 0.58 as tas does, and all weigh enough.
     scores = scores_of("centroid", ["Kel mor.", "Kel tas.", "Tas.", "Bin."])

@@ -38,18 +38,15 @@ def test_lexrank_walks_over_cosines():
     # kel and mor weigh the same, so the middle of the chain has cosine a with both
     # ends; the fourth has no edge.
     a = math.sqrt(0.5)
-    end = (0.15 / 4 + 0.85 * 0.75 * a / (1 + 2 * a)) / (
-        1 - 0.85 / (1 + a) + 1.7 * a / (1 + 2 * a)
-    )
-    assert scores_of("lexrank", ["Kel.", "Kel mor.", "Mor.", "Bin."]) == pytest.approx(
-        [end, 0.75 - 2 * end, end, 0.25], abs=1e-12
-    )
+    jumps = 0.15 / 4 + 0.85 * 0.75 * a / (1 + 2 * a)
+    end = jumps / (1 - 0.85 / (1 + a) + 1.7 * a / (1 + 2 * a))
+    scores = scores_of("lexrank", ["Kel.", "Kel mor.", "Mor.", "Bin."])
+    assert scores == pytest.approx([end, 0.75 - 2 * end, end, 0.25], abs=1e-12)
 
 
 def test_lexrank_of_a_long_document_is_that_of_the_full_graph(long_texts, long_cosines):
-    assert scores_of("lexrank", long_texts) == pytest.approx(
-        walk(long_cosines), rel=1e-9
-    )
+    expected = pytest.approx(walk(long_cosines), rel=1e-9)
+    assert scores_of("lexrank", long_texts) == expected
 
 
 def test_textrank_walks_over_shared_words():
@@ -57,9 +54,8 @@ def test_textrank_walks_over_shared_words():
     # two go left.
     middle = 0.135 / 0.2775
     expected = [0.05 + 0.85 * middle * 2 / 3, middle, 0.05 + 0.85 * middle / 3]
-    assert scores_of(
-        "textrank", ["Kel mor.", "Kel tas mor.", "Tas bin."]
-    ) == pytest.approx(expected, abs=1e-12)
+    scores = scores_of("textrank", ["Kel mor.", "Kel tas mor.", "Tas bin."])
+    assert scores == pytest.approx(expected, abs=1e-12)
 
 
 def test_textrank_joins_two_equal_words_by_an_edge_of_1_and_no_sentence_with_itself():
@@ -67,9 +63,8 @@ def test_textrank_joins_two_equal_words_by_an_edge_of_1_and_no_sentence_with_its
     # them. So s = 0.05 + 0.85 (s / (1 + w) + (1 - 2 s) / 2).
     w = 1 / math.log(2)
     s = (0.05 + 0.425) / (1 - 0.85 / (1 + w) + 0.85)
-    assert scores_of("textrank", ["Kel.", "Kel.", "Kel mor."]) == pytest.approx(
-        [s, s, 1 - 2 * s], abs=1e-12
-    )
+    scores = scores_of("textrank", ["Kel.", "Kel.", "Kel mor."])
+    assert scores == pytest.approx([s, s, 1 - 2 * s], abs=1e-12)
 
 
 def test_textrank_of_a_long_document_is_that_of_the_full_graph():
@@ -89,6 +84,5 @@ def test_textrank_of_a_long_document_is_that_of_the_full_graph():
 def test_pacsum_of_a_long_document_is_that_of_all_pairs(long_texts, long_cosines):
     later = np.triu(long_cosines, 1).sum(axis=1)
     earlier = np.tril(long_cosines, -1).sum(axis=1)
-    assert scores_of("pacsum", long_texts) == pytest.approx(
-        2 * later - earlier, abs=1e-9
-    )
+    expected = pytest.approx(2 * later - earlier, abs=1e-9)
+    assert scores_of("pacsum", long_texts) == expected

@@ -20,14 +20,12 @@ FAIR = "A festival of music was moved to a distant village."
 
 def choose(texts, *, copies=(), starts=(), scores=(), method=CENTRALITY, **selection):
     columns = itertools.zip_longest(texts, starts, scores, copies)
-    choices = choose_of_group(
-        [
-            Candidate(text, start or 0, score or 1.0, count or 1)
-            for text, start, score, count in columns
-        ],
-        selection=SelectionConfig(**selection),
-        method=method,
-    )
+    candidates = [
+        Candidate(text, start or 0, score or 1.0, count or 1)
+        for text, start, score, count in columns
+    ]
+    selection = SelectionConfig(**selection)
+    choices = choose_of_group(candidates, selection=selection, method=method)
     return [(texts[each.place], each.copies) for each in choices]
 
 

@@ -27,17 +27,12 @@ def test_a_sentence_is_shortened_to_its_main_clause(sentence, line):
 @pytest.mark.parametrize("sentence", SENTENCES["refused"])
 def test_sentences_that_need_others_are_no_headlines(sentence):
     assert line_of(sentence) is None
-    assert line_of(sentence, "Brewers from Bergen bought the old mill in Oslo.") == (
-        "Brewers from Bergen bought the old mill in Oslo."
-    )
+    story = "Brewers from Bergen bought the old mill in Oslo."
+    assert line_of(sentence, story) == story
 
 
 def test_a_sentence_within_a_quotation_is_no_headline():
-    quoted = [
-        '"Oslo has no money.',
-        "Brewers bought the mill in Oslo last week.",
-        'No."',
-    ]
+    quoted = ['"Oslo has no money.', "Brewers bought the mill last week.", 'No."']
     assert line_of(*quoted) is None
     # Each paragraph of a quotation begins with a mark, only the last one ends with one.
     story = "Brewers from Bergen bought the old mill in Oslo."
@@ -47,13 +42,10 @@ def test_a_sentence_within_a_quotation_is_no_headline():
 def test_what_was_named_before_is_taken_last():
     vague = "The old mayor sold a mill to brewers from Bergen."
     assert line_of(vague) == vague
-    assert line_of(vague, "Ada Kern sold the old mill in Oslo.") == (
-        "Ada Kern sold the old mill in Oslo."
-    )
+    named = "Ada Kern sold the old mill in Oslo."
+    assert line_of(vague, named) == named
 
 
 def test_a_very_long_sentence_takes_no_time():
-    assert (
-        line_of("The mayor of Oslo left, as it was, after a day, " * 9_000 + ".")
-        is None
-    )
+    long = "The mayor of Oslo left, as it was, after a day, " * 9_000
+    assert line_of(f"{long}.") is None

@@ -39,26 +39,6 @@ RUNS = {
 }
 
 
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("corpus")
-    for number in range(4):
-        numbers = range(number * DOCUMENTS, (number + 1) * DOCUMENTS)
-        write_jsonl(folder / f"{number}.jsonl", [story(n, id=str(n)) for n in numbers])
-    return f"jsonl:{folder}/*.jsonl"
-
-
-@pytest.fixture(scope="module")
-def selector(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("extractor")
-    encoder = make_encoder_bundle(folder / "pieces")
-    network = SelectorNetwork.of(build_network(selector_config()))
-    networks = {"network": network, "encoder": encoder}
-    saved = {"precision": "float32", "provenance": {}}
-    save_selector(str(folder / "bundle"), **networks, **saved)
-    return folder / "bundle"
-
-
 def texts_of(rows):
     return {
         row["document_id"]: {
@@ -71,18 +51,28 @@ def texts_of(rows):
     }
 
 
-def test_every_way_to_run_gives_the_same_rows(corpus, bundle, selector, tmp_path):
+def test_every_way_to_run_gives_the_same_rows(bundle, tmp_path):
+    for number in range(4):
+        numbers = range(number * DOCUMENTS, (number + 1) * DOCUMENTS)
+        lines = [story(n, id=str(n)) for n in numbers]
+        write_jsonl(tmp_path / f"{number}.jsonl", lines)
+    networks = {
+        "network": SelectorNetwork.of(build_network(selector_config())),
+        "encoder": make_encoder_bundle(tmp_path / "pieces"),
+    }
+    saved = {"precision": "float32", "provenance": {}}
+    save_selector(str(tmp_path / "selector"), **networks, **saved)
     lengths = [MAX_SOURCE_TOKENS] * DOCUMENTS
     batches = batches_by_length(
         lengths, beams=BEAM_WIDTH, max_source_tokens=MAX_SOURCE_TOKENS
     )
     assert len(batches) >= POOL_BATCHES
     flags = {
-        "corpus": corpus,
+        "corpus": f"jsonl:{tmp_path}/*.jsonl",
         "beam_width": BEAM_WIDTH,
         "bundle": str(bundle),
         "extractive": "neural,lead,lsa,textrank",
-        "extractive_bundle": str(selector),
+        "extractive_bundle": str(tmp_path / "selector"),
         "n_best": 2,
     }
     runs = [{**flags, **RUNS[name], "output": str(tmp_path / name)} for name in RUNS]

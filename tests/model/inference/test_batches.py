@@ -43,6 +43,12 @@ def test_batches_hold_every_document_once_longest_first():
     assert batches == [[5], [4], [1, 7, 0, 3, 6, 2]]
 
 
+SUMS = (
+    "documents passages source_tokens padded_tokens summary_tokens process_seconds "
+    "wall_seconds"
+).split()
+
+
 def searched(*lengths, started, ended):
     """A batch whose best hypotheses have these lengths."""
     second = Hypothesis([8] * 50, -2.0, -9.0, None)
@@ -65,34 +71,15 @@ def test_process_seconds_add_up_and_wall_seconds_are_counted_once():
     )
     cost.add([first, second], documents=2)
     cost.add([third, fourth], documents=1)
-    assert cost.sums == {
-        "documents": 3,
-        "passages": 8,
-        "source_tokens": 40,
-        "padded_tokens": 64,
-        "summary_tokens": 20,
-        "process_seconds": 7.5,
-        "wall_seconds": 6.0,  # 10 to 15 and 20 to 21
-    }
+    # The wall saw 10 to 15 and 20 to 21.
+    assert cost.sums == dict(zip(SUMS, (3, 8, 40, 64, 20, 7.5, 6.0), strict=True))
 
 
 def test_ratios_follow_from_the_sums():
-    sums = {
-        "documents": 30,
-        "passages": 40,
-        "source_tokens": 750,
-        "padded_tokens": 1000,
-        "summary_tokens": 600,
-        "process_seconds": 9.5,
-        "wall_seconds": 6.0,
-    }
+    sums = dict(zip(SUMS, (30, 40, 750, 1000, 600, 9.5, 6.0), strict=True))
     described = describe(sums)
-    assert described == {
-        **sums,
-        "padding_share": 0.25,
-        "documents_per_second": 5.0,
-        "summary_tokens_per_second": 100.0,
-    }
+    ratios = ("padding_share", "documents_per_second", "summary_tokens_per_second")
+    assert described == sums | dict(zip(ratios, (0.25, 5.0, 100.0), strict=True))
     assert format_search_cost(described) == (
         "search: 30 documents, 40 passages, 750 source tokens (25.0% padding), "
         "600 summary tokens; 9.5 s of process time in 6.0 s: 5.0 documents/s, "

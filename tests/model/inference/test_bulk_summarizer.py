@@ -18,11 +18,8 @@ def texts_of(summaries):
 
 
 def tokens_of(window):
-    return [
-        [hypothesis.tokens for hypothesis in ranked]
-        for batch in window.searched
-        for ranked in batch.results
-    ]
+    ranked = (each for batch in window.searched for each in batch.results)
+    return [[hypothesis.tokens for hypothesis in each] for each in ranked]
 
 
 @pytest.mark.slow
@@ -42,10 +39,8 @@ def test_processes_write_the_summaries_of_this_process(search, bulk, monkeypatch
     with eagerly():
         expected = here.summaries()
     assert texts_of(summaries) == texts_of(expected)
-    for ranked, others in zip(summaries, expected, strict=True):
-        scores = [summary.score for summary in others]
-        found = [summary.score for summary in ranked]
-        assert found == pytest.approx(scores, abs=1e-5)
+    found, scores = ([n.score for n in sum(of, [])] for of in (summaries, expected))
+    assert found == pytest.approx(scores, abs=1e-5)
     assert tokens_of(first) == tokens_of(here)
     assert len({str(ranked) for ranked in tokens_of(first)}) > 5
     assert texts_of(second.summaries()) == texts_of(summaries[:3])

@@ -79,20 +79,14 @@ def test_a_run_has_the_support_of_both_summaries(checkers, search, tmp_path):
     for row, line in zip(rows_of(output), lines, strict=True):
         sentences = [each.text for each in Article.from_text(line["article"]).sentences]
         shown, written = row["summary"], row["abstractive_summary"]
-        expected = [
-            round_score(checker.score(sentences, text)) for text in (shown, written)
-        ]
+        scored = [checker.score(sentences, text) for text in (shown, written)]
+        expected = list(map(round_score, scored))
         stored = [row["support_score"], row["abstractive_quality"]["support_score"]]
         assert stored == expected and row["checker_model_id"] == checker.model_id
         scores |= {*stored}
     assert len(scores) == 4 and manifest_of(output)["checker"] == folder
-    with_other, without = settings_of(checker=checkers["t5"]), settings_of()
-    ids = {
-        with_other.settings_id,
-        without.settings_id,
-        settings_of(checker=folder).settings_id,
-    }
-    assert len(ids) == 3
+    given = ({"checker": checkers["t5"]}, {"checker": folder}, {})
+    assert len({settings_of(**each).settings_id for each in given}) == 3
 
 
 def test_an_import_names_the_flag_that_takes_the_checker(checkers, tmp_path, capsys):
@@ -107,9 +101,8 @@ def test_an_import_names_the_flag_that_takes_the_checker(checkers, tmp_path, cap
 
 
 def test_what_is_no_checker_is_named(search, tmp_path):
-    write_encoder(
-        tmp_path / "c", "roberta", settings={**LABELLED, "id2label": {"0": "x"}}
-    )
+    labels = {**LABELLED, "id2label": {"0": "x"}}
+    write_encoder(tmp_path / "c", "roberta", settings=labels)
     write_pieces(tmp_path / "c")
     import_checkpoint(checkpoint=tmp_path / "c", output=tmp_path / "b")
     for folder, kind in ((tmp_path / "b", "encoder"), (search.bundle, "abstractive")):

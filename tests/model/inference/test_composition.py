@@ -23,13 +23,8 @@ from precis.model.text.sentences import Sentence
 
 EXPECTED = ExpectedReference(
     {
-        "troop": 0.9,
-        "seiz": 0.9,
-        "bridg": 0.9,
-        "villag": 0.9,
-        "nobodi": 0.6,
-        "hurt": 0.6,
-        "dawn": 0.1,
+        **dict.fromkeys(("troop", "seiz", "bridg", "villag"), 0.9),
+        **{"nobodi": 0.6, "hurt": 0.6, "dawn": 0.1},
     },
     {("troop", "seiz"): 0.8, ("was", "hurt"): 0.8},
     7.0,
@@ -46,6 +41,13 @@ def sentence(start, text):
 
 def way(text, log_prob=-0.5, margin=None, min_log_prob=0.0):
     return Summary(text, 2 * log_prob, log_prob, margin, min_log_prob)
+
+
+def composed(whole, ways, expected=EXPECTED, **options):
+    """The summary of one sentence, from character 7 on, and its ways."""
+    rewritten = [RewrittenSentence(sentence(7, whole), ways)]
+    (summary,) = compose_summary(rewritten, expected, most=1, **options)
+    return summary
 
 
 def test_each_sentence_gives_at_most_one_line_in_the_order_of_the_document():
@@ -117,23 +119,19 @@ def test_lines_that_are_likely_to_be_wrong_are_not_taken():
     whole = "Dawn was cold and dark, troops have seized the bridge and two villages."
     best = "Troops have seized the bridge and two villages."
     other = "Dawn was cold and dark."
-
-    def composed(of_best, of_other):
+    found = []
+    for of_best, of_other in ((-0.1, -1.0), (-0.9, -9.0), (-2.0, -2.0)):
         ways = [way(best, min_log_prob=of_best), way(other, min_log_prob=of_other)]
-        rewritten = [RewrittenSentence(sentence(7, whole), ways)]
-        (summary,) = compose_summary(rewritten, EXPECTED, most=1)
-        (origin,) = summary.origins
-        return summary.text, origin.confidence
-
-    (text, sure), (same, unsure) = composed(-0.1, -1.0), composed(-0.9, -9.0)
+        summary = composed(whole, ways)
+        found.append((summary.text, summary.origins[0].confidence))
+    (text, sure), (same, unsure), likely_wrong = found
     assert text == same == best and sure > unsure >= 0.78
-    assert composed(-2.0, -2.0) == (whole, sentence_confidence(whole))
+    assert likely_wrong == (whole, sentence_confidence(whole))
 
 
 def test_what_the_network_leaves_as_it_was_is_the_sentence_itself():
     whole = "Troops seized the old bridge."
-    copy = RewrittenSentence(sentence(7, whole), [way(whole.replace(".", " ."))])
-    (summary,) = compose_summary([copy], EXPECTED, most=1)
+    summary = composed(whole, [way(whole.replace(".", " ."))])
     assert summary.text == whole
     assert summary.origins[0].confidence == sentence_confidence(whole)
 
@@ -143,9 +141,7 @@ SPACES = read_table("composition")["spaces"]
 
 @pytest.mark.parametrize(("whole", "written", "text"), SPACES)
 def test_a_line_has_the_spaces_of_its_sentence(whole, written, text):
-    rewritten = [RewrittenSentence(sentence(0, whole), [way(written)])]
-    (summary,) = compose_summary(rewritten, EXPECTED, most=1, language="de")
-    assert summary.text == text
+    assert composed(whole, [way(written)], language="de").text == text
 
 
 INCOMPLETE = read_table("composition")["incomplete"]
@@ -153,49 +149,39 @@ INCOMPLETE = read_table("composition")["incomplete"]
 
 @pytest.mark.parametrize(("article", "ways", "expected"), INCOMPLETE)
 def test_only_a_line_that_is_complete_is_chosen(article, ways, expected):
-    rewritten = [RewrittenSentence(sentence(0, article), list(map(way, ways)))]
-    (summary,) = compose_summary(rewritten, EXPECTED, most=1)
-    assert summary.text == expected
+    assert composed(article, list(map(way, ways))).text == expected
     assert compose_summary([], EXPECTED, most=3) == []
 
 
 def test_a_sentence_may_lose_its_clauses():
     whole = "Troops, who came at dawn, have seized the old bridge and two villages."
-    rewritten = [RewrittenSentence(sentence(7, whole), [])]
-    (summary,) = compose_summary(rewritten, EXPECTED, most=1)
+    summary = composed(whole, [])
     assert summary.text == "Troops have seized the old bridge and two villages."
     confidence = CUT_CONFIDENCE * sentence_confidence(summary.text)
     assert summary.origins == ((7, 7 + len(whole), confidence),)
-    (summary,) = compose_summary(rewritten, EXPECTED, most=1, language="de")
-    assert summary.text == whole
+    assert composed(whole, [], language="de").text == whole
 
 
 def test_rules_for_english_apply_to_no_other_language():
     whole = "Dawn was cold, troops have seized the bridge at Mor."
     ways = [way(" "), way("Troops have seized the bridge at Mor ganz.")]
-    rewritten = [RewrittenSentence(sentence(0, whole), ways)]
-    for language, text in (("en", whole), ("de", ways[1].text)):
-        (summary,) = compose_summary(rewritten, EXPECTED, most=1, language=language)
-        assert summary.text == text
+    assert composed(whole, ways, language="en").text == whole
+    summary = composed(whole, ways, language="de")
+    assert summary.text == ways[1].text
     assert summary.origins[0].confidence == pytest.approx(0.93, abs=0.01)
 
 
 def test_of_equally_likely_lines_the_one_with_new_pairs_is_chosen():
     whole = "Troops came to the old bridge at dawn on Monday in the last week."
     came, words = "Troops came to the old bridge", tokenize(whole)
-    pairs = list(itertools.pairwise(words))
-    expected = ExpectedReference(
-        {**dict.fromkeys(words, 0.01), "dawn": 0.5, "monday": 0.5},
-        dict.fromkeys(pairs, 0.01),
-        5.0,
-    )
+    weights = {**dict.fromkeys(words, 0.01), "dawn": 0.5, "monday": 0.5}
+    pairs = dict.fromkeys(itertools.pairwise(words), 0.01)
+    expected = ExpectedReference(weights, pairs, 5.0)
     ways = [way(f"{came} on Monday."), way(f"{came} at dawn.")]
     # A much better score outweighs it.
     others = [ways[1], ways[0]._replace(score=-6.0)]
     for given, chosen in ((ways, "on Monday."), (others, "at dawn.")):
-        rewritten = [RewrittenSentence(sentence(0, whole), given)]
-        (summary,) = compose_summary(rewritten, expected, most=1)
-        assert summary.text == f"{came} {chosen}"
+        assert composed(whole, given, expected).text == f"{came} {chosen}"
 
 
 # Which lines are faithful to the sentence that they were written of.

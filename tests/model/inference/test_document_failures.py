@@ -1,5 +1,7 @@
 """A document that fails in any stage of `precis summarize` costs its own row only."""
 
+import operator
+
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -59,9 +61,8 @@ def summarizer(bundle):
     table of them.
     """
     search = {"bundle": str(bundle), "beam_width": 2, "max_summary_tokens": 3}
-    search["long_documents"] = "head"
-    settings = settings_of(window_documents=6, **search)
-    worker = WindowSummarizer(settings)
+    search |= {"window_documents": 6, "long_documents": "head"}
+    worker = WindowSummarizer(settings_of(**search))
     worker.load()
 
     def run():
@@ -107,9 +108,8 @@ def test_each_stage_loses_its_guilty_document(summarizer, expected, monkeypatch)
             raise tf.errors.ResourceExhaustedError(None, None, SECRET)
         return together(self, batch)
 
-    monkeypatch.setattr(
-        searcher.TensorFlowSearcher, "search_together", search_all_but_the_fourth
-    )
+    target = "precis.model.inference.searcher.TensorFlowSearcher.search_together"
+    monkeypatch.setattr(target, search_all_but_the_fourth)
     poison(monkeypatch, "finish", ["d04"], MemoryError)
     isolated = window_summarizer.isolated_table
 
@@ -122,11 +122,9 @@ def test_each_stage_loses_its_guilty_document(summarizer, expected, monkeypatch)
     monkeypatch.setattr(window_summarizer, "isolated_table", table_without_the_sixth)
     summarized = summarizer()
     assert texts(summarized.rows) == texts(expected.rows[:1])
-    found = [
-        (each.document_id, each.stage, each.reason, each.error_class, each.retryable)
-        for each in summarized.dead_letters
-    ]
-    assert found == [
+    names = ("document_id", "stage", "reason", "error_class", "retryable")
+    found = map(operator.attrgetter(*names), summarized.dead_letters)
+    assert [*found] == [
         ("d01", "extract", "error", "RecursionError", False),
         ("d02", "encode", "error", "ValueError", False),
         ("d03", "search", "out_of_memory", "ResourceExhaustedError", True),

@@ -96,12 +96,8 @@ def test_every_sentence_of_a_long_document_has_the_vector_of_its_window(
 
 def test_a_modernbert_reads_a_long_document_as_one(encoder_bundle):
     """Of 240 tokens; half of its blocks read three tokens on either side."""
-    shape = {
-        "positions": "rotary",
-        "reach": "lg",
-        "window": 3,
-        "max_source_tokens": 300,
-    }
+    shape = {"positions": "rotary", "reach": "lg"}
+    shape |= {"window": 3, "max_source_tokens": 300}
     encoder = build_network(dataclasses.replace(encoder_bundle.config, **shape))
     scramble(encoder, seed=5)
     tokenizer = encoder_bundle.tokenizer

@@ -60,27 +60,21 @@ def test_weights_stand_with_the_tokens_they_belong_to(bundle):
         np.testing.assert_array_equal(attention.weights, expected.weights[0])
         np.testing.assert_allclose(attention.weights.sum(-1), 1.0, rtol=1e-5)
         assert attention.weights.shape[1:] == (len(rows), len(columns))
-    with pytest.raises(
-        UsageError, match="`layer=4`: must be from 1 to 3, the layers of block cross"
-    ):
+    message = "`layer=4`: must be from 1 to 3, the layers of block cross"
+    with pytest.raises(UsageError, match=message):
         read_attention(bundle, TEXT, SUMMARY, block="cross", layer=4)
 
 
 def test_a_decoder_only_network_reads_source_and_summary_as_one(records_folder):
     size = load_tokenizers(records_folder).target.vocabulary_size
     shape = {"width": 8, "heads": 2, "feed_forward": 8, "layers": 1}
-    config = DecoderOnlyConfig(
-        vocabulary_size=size, pad_id=0, max_target_tokens=20, **shape
-    )
-    bundle = make_bundle(records_folder, config)
+    shape |= {"vocabulary_size": size, "pad_id": 0, "max_target_tokens": 20}
+    bundle = make_bundle(records_folder, DecoderOnlyConfig(**shape))
     attention = read_attention(bundle, TEXT, SUMMARY, block="self", layer=1)
     rows = attention.rows
     assert attention.columns[-len(rows) :] == ["[START]", *rows[:-1]]
-    with pytest.raises(
-        UsageError,
-        match="`block=cross`: this network has no such block, only encoder, self, .*"
-        "self covers both source and summary",
-    ):
+    message = "`block=cross`: this network has no such block, only encoder, self, .*"
+    with pytest.raises(UsageError, match=f"{message}self covers both source and summ"):
         read_attention(bundle, TEXT, SUMMARY, block="cross", layer=1)
 
 

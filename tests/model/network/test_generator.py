@@ -13,9 +13,8 @@ from precis.model.network.config import SOURCE_PADDING
 
 
 def logits_of(network, source, target, **settings):
-    return np.asarray(
-        network(np.asarray(source, "int32"), np.asarray(target, "int32"), **settings)
-    )
+    ids = (np.asarray(part, "int32") for part in (source, target))
+    return np.asarray(network(*ids, **settings))
 
 
 def difference(first, second):
@@ -54,14 +53,9 @@ ENCODERS = {
 @pytest.mark.parametrize("variant", ENCODERS)
 def test_a_frozen_encoder_is_not_trained_and_reads_without_dropout(variant):
     network = make_network(variant, dropout=0.5)
-    of_encoder = {
-        path
-        for path in paths_of(network.weights)
-        if path.split("/")[0] in ENCODERS[variant]
-    }
-    parts = [
-        path for part in network.encoder_parts() for path in paths_of(part.weights)
-    ]
+    every = paths_of(network.weights)
+    of_encoder = {path for path in every if path.split("/")[0] in ENCODERS[variant]}
+    parts = sum((paths_of(part.weights) for part in network.encoder_parts()), [])
     assert set(parts) == of_encoder and len(parts) == len(of_encoder)
     before = set(paths_of(network.trainable_variables))
     noisy = [network.encode(SOURCE, training=True).states for _ in range(2)]
@@ -92,10 +86,8 @@ def test_mixed_precision_stays_near_float32(variant, precision, limit):
     assert network.compute_dtype == precision
     assert {weight.dtype for weight in network.weights} == {"float32"}
     source = np.vstack([SOURCE, np.full((1, 6), SOURCE_PADDING)])
-    half, full = (
-        logits_of(each, source, TARGET[[0, 1, 1]])
-        for each in (network, network_of(variant))
-    )
+    both = (network, network_of(variant))
+    half, full = (logits_of(each, source, TARGET[[0, 1, 1]]) for each in both)
     assert half.dtype == "float32"
     assert 0 < difference(ops.softmax(half), ops.softmax(full)) < limit
     if network.pointer:  # the mixture itself is float32

@@ -14,21 +14,15 @@ DOCUMENTS, HEADS, STEPS, LENGTH, WIDTH = 3, 2, 4, 5, 6
 
 
 def values(*shape, seed=0):
-    return tf.constant(
-        np.random.default_rng([seed, *shape]).normal(size=shape), tf.float32
-    )
+    drawn = np.random.default_rng([seed, *shape]).normal(size=shape)
+    return tf.constant(drawn, tf.float32)
 
 
 def result_and_gradients(function, arguments, upstream):
     """Runs a function and its gradients in a graph of unknown shapes, like training."""
+    shapes = [[1 if size == 1 else None for size in each.shape] for each in arguments]
 
-    @tf.function(
-        autograph=False,
-        input_signature=[
-            tf.TensorSpec([1 if size == 1 else None for size in part.shape])
-            for part in arguments
-        ],
-    )
+    @tf.function(autograph=False, input_signature=list(map(tf.TensorSpec, shapes)))
     def run(*arguments):
         with tf.GradientTape() as tape:
             tape.watch(arguments)
@@ -64,10 +58,8 @@ def plain_attend(query, key, value, bias):
 
 
 def query_key_value():
-    return [
-        values(DOCUMENTS, HEADS, size, WIDTH, seed=seed)
-        for seed, size in enumerate((STEPS, LENGTH, LENGTH))
-    ]
+    sizes = enumerate((STEPS, LENGTH, LENGTH))
+    return [values(DOCUMENTS, HEADS, size, WIDTH, seed=seed) for seed, size in sizes]
 
 
 MIXED = (DOCUMENTS, HEADS, STEPS, WIDTH)

@@ -30,12 +30,8 @@ def test_dropout_in_a_residual_touches_the_update_only():
     layer.build((None, None, 8))
     states = values(2, 3, 8)
     no_update = np.zeros_like(states)
-    np.testing.assert_allclose(
-        layer(states, no_update, training=True),
-        np.asarray(layer(states, no_update)),
-        rtol=1e-5,
-        atol=1e-5,
-    )
+    updated = (layer(states, no_update, training=each) for each in (True, False))
+    np.testing.assert_allclose(*updated, rtol=1e-5, atol=1e-5)
     zeros, ones = np.zeros((40, 8), "float32"), np.ones((40, 8), "float32")
     dropped = np.asarray(layer(zeros, ones, training=True))
     # The update becomes 0 or 2, and the norm of zeros and twos has one value for each.
@@ -75,10 +71,12 @@ def test_a_window_is_a_mask_however_the_text_is_cut_into_chunks(window):
     expected = (shares / shares.sum(-1, keepdims=True)) @ value
     bias = layers.score_bias(readable[:, None, None])
     spec = tf.TensorSpec([None, 3, None, 4])
-    actual = tf.function(
-        lambda *parts: layers.attend_within(*parts, bias, 0.7, window),
-        input_signature=[spec] * 3,
-    )(query, key, value)
+
+    @tf.function(input_signature=[spec] * 3)
+    def attend(*parts):
+        return layers.attend_within(*parts, bias, 0.7, window)
+
+    actual = attend(query, key, value)
     seen = np.broadcast_to(readable[:, None, :, None], expected.shape)
     np.testing.assert_allclose(actual.numpy()[seen], expected[seen], atol=1e-5)
 

@@ -13,9 +13,8 @@ VOCABULARY, PAD, MASKED = 7, 0, -1e9
 TARGETS = np.array([[3, 1, 4, 2], [2, 2, PAD, PAD], [PAD, PAD, PAD, PAD]], "int32")
 # The tokens 3 and 2 stand at several positions. In the first document, 4 stands at no
 # position and 1 at one.
-SOURCE = np.array(
-    [[3, 1, 3, 5, 3], [6, 2, 2, PAD, PAD], [4, 5, PAD, PAD, PAD]], "int32"
-)
+ROWS = [3, 1, 3, 5, 3], [6, 2, 2, PAD, PAD], [4, 5, PAD, PAD, PAD]
+SOURCE = np.array(ROWS, "int32")
 
 
 def softmax(scores):
@@ -27,9 +26,8 @@ def make_parts(*, pointer: bool) -> dict[str, np.ndarray]:
     """Logits [B, T, V], and with a pointer the logits of p_gen, gate [B, T, 1], and of
     the copy distribution, scores [B, T, S].
     """
-    chance = np.random.default_rng(
-        108
-    )  # no part of the mixture alone is as often right
+    # No part of the mixture alone is as often right.
+    chance = np.random.default_rng(108)
     parts = {"logits": chance.normal(scale=2.0, size=(*TARGETS.shape, VOCABULARY))}
     if pointer:
         scores = chance.normal(size=(*TARGETS.shape, SOURCE.shape[1]))
@@ -76,20 +74,17 @@ def sums_and_gradients(parts, *, smoothing: float):
             copies = tf.nn.softmax(tensors["scores"])
             pointer_output = PointerOutput(p_gen, copies, tf.constant(SOURCE))
         prediction = Prediction(tensors["logits"], pointer_output)
-        sums = smoothed_cross_entropy(
-            prediction, TARGETS, pad_id=PAD, smoothing=smoothing
-        )
+        settings = {"pad_id": PAD, "smoothing": smoothing}
+        sums = smoothed_cross_entropy(prediction, TARGETS, **settings)
     gradients = tape.gradient(sums.loss, tensors)
-    return [float(value) for value in sums], {
-        name: np.asarray(gradient) for name, gradient in gradients.items()
+    return list(map(float, sums)), {
+        n: np.asarray(each) for n, each in gradients.items()
     }
 
 
-def differences(
-    parts, name: str, *, smoothing: float, width: float = 1e-5
-) -> np.ndarray:
+def differences(parts, name: str, *, smoothing: float) -> np.ndarray:
     """The gradient of the loss by hand, by central differences."""
-    gradient = np.zeros_like(parts[name])
+    width, gradient = 1e-5, np.zeros_like(parts[name])
     for place in np.ndindex(*gradient.shape):
         moved = []
         for sign in (1, -1):
@@ -125,9 +120,8 @@ def test_tokens_without_probability_have_a_finite_loss(gate):
     parts["gate"][:] = gate
     parts["logits"] *= 200.0
     sums, gradients = sums_and_gradients(parts, smoothing=0.1)
-    assert np.isfinite(sums).all() and all(
-        np.isfinite(gradient).all() for gradient in gradients.values()
-    )
+    for each in (sums, *gradients.values()):
+        assert np.isfinite(each).all()
 
 
 def test_a_copied_token_without_probability_costs_the_floor():

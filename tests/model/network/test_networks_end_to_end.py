@@ -37,10 +37,8 @@ def summarize(bundle, output, **flags) -> list[dict]:
 
 
 def test_a_bert_encoder_below_a_new_decoder(tmp_path):
-    checkpoint, encoder, records, bundle, output = (
-        str(tmp_path / name)
-        for name in ("checkpoint", "encoder", "records", "bundle", "out")
-    )
+    names = ("checkpoint", "encoder", "records", "bundle", "out")
+    checkpoint, encoder, records, bundle, output = (str(tmp_path / n) for n in names)
     write_encoder(tmp_path / "checkpoint")
     write_pieces(tmp_path / "checkpoint")
     precis.import_checkpoint(checkpoint=checkpoint, output=encoder)
@@ -54,9 +52,8 @@ def test_a_bert_encoder_below_a_new_decoder(tmp_path):
         assert 10 < row["source_tokens"] == row["seen_tokens"] <= 10 * row["chunks"]
     article, picture = tmp_path / "article.txt", tmp_path / "attention.png"
     article.write_text(ARTICLE)
-    precis.attention(
-        bundle=bundle, text=article, summary=article, output=picture, block="cross"
-    )
+    given = {"bundle": bundle, "text": article, "summary": article}
+    precis.attention(output=picture, block="cross", **given)
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert picture.stat().st_size > 5_000
     with pytest.raises(UsageError, match="it has a separate tokenizer for sources"):
@@ -81,10 +78,8 @@ def test_one_recurrent_network_for_two_tasks(tmp_path):
     precis.evaluate(input=str(tmp_path / "run"))
     assert json.loads((tmp_path / "run-evaluation/rouge.json").read_text())
     headlines = summarize(bundle, tmp_path / "heads", task_prefix="headline: ")
-    assert [row["source_tokens"] for row in summaries] != [
-        row["source_tokens"] for row in headlines
-    ]
-    with pytest.raises(
-        UsageError, match="the network was not trained with this prefix"
-    ):
+    read = [[row["source_tokens"] for row in of] for of in (summaries, headlines)]
+    assert read[0] != read[1]
+    message = "the network was not trained with this prefix"
+    with pytest.raises(UsageError, match=message):
         summarize(bundle, tmp_path / "no", task_prefix="translate: ")

@@ -1,7 +1,5 @@
 """Embeddings and positions: codes, tables, buckets and the input of the first block."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 from support import plain_layers as plain
@@ -15,11 +13,8 @@ from precis.model.network import positions
     ("buckets", "longest"), [(32, 128), (8, 10), (6, 5), (4, 3), (32, 17)]
 )
 def test_buckets_grow_as_the_paper_says(buckets, longest, is_bidirectional):
-    settings = {
-        "buckets": buckets,
-        "longest": longest,
-        "is_bidirectional": is_bidirectional,
-    }
+    settings = {"buckets": buckets, "longest": longest}
+    settings["is_bidirectional"] = is_bidirectional
     distances = list(range(-longest, longest + 1))
     result = positions.relative_buckets(np.array(distances), **settings).tolist()
     assert result == [plain.bucket(distance, **settings) for distance in distances]
@@ -30,18 +25,16 @@ def test_buckets_grow_as_the_paper_says(buckets, longest, is_bidirectional):
 
 def test_first_values_are_as_large_as_published():
     """A scaled embedding as large as the codes of positions; learned tables small."""
-    config = small_config(
-        width=64, heads=4, relative_buckets=400, relative_distance=500
+    shape = {"width": 64, "heads": 4, "vocabulary_size": 500}
+    shape |= {"relative_buckets": 400, "relative_distance": 500}
+    large, learned, relative = (
+        small_config(positions=kind, **shape)
+        for kind in ("sinusoidal", "learned", "relative")
     )
-    learned, relative = (
-        dataclasses.replace(config, positions=kind) for kind in ("learned", "relative")
-    )
-    large = dataclasses.replace(config, vocabulary_size=500)
     embedding = positions.TokenEmbedding(large, name="embedding")
     codes = positions.PositionedInput(config=learned, max_tokens=200, name="input")
-    biases = positions.RelativePositions(
-        config=relative, is_bidirectional=True, name="n"
-    )
+    sides = {"is_bidirectional": True, "name": "n"}
+    biases = positions.RelativePositions(config=relative, **sides)
     for layer in (embedding, codes, biases):
         layer.build()
     for table, deviation in (

@@ -26,12 +26,9 @@ def inputs() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     places = np.full((2, max(SENTENCES)), -1, "int32")
     for row, count in enumerate(SENTENCES):
         places[row, :count] = np.arange(count)
-    shape = places.shape
-    return (
-        generator.normal(size=(*shape, WIDTH)).astype("float32"),
-        generator.normal(size=(*shape, FEATURE_COUNT)).astype("float32"),
-        places,
-    )
+    sizes = ((*places.shape, width) for width in (WIDTH, FEATURE_COUNT))
+    drawn = [generator.normal(size=size).astype("float32") for size in sizes]
+    return (*drawn, places)
 
 
 def logits(network, vectors, features, places, **options) -> np.ndarray:

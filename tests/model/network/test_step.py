@@ -32,9 +32,8 @@ def test_steps_equal_teacher_forcing_however_a_search_moves_the_cache(variant):
     actual = walk_steps(network, SOURCE, walk, selections={3: [2, 0]})
     expected = teacher_forced(network, SOURCE, walk)
     np.testing.assert_allclose(actual[:, :, :3], expected[:, :, :3], atol=1e-5)
-    np.testing.assert_allclose(
-        actual[[2, 0], :, 3:], expected[[2, 0], :, 3:], atol=1e-5
-    )
+    kept = ([2, 0], slice(None), slice(3, None))
+    np.testing.assert_allclose(actual[kept], expected[kept], atol=1e-5)
     assert np.isnan(actual[1, :, 3:]).all()
     assert np.abs(expected[:, 0] - expected[:, 1]).max() > 0.1
 
@@ -59,11 +58,8 @@ def test_documents_may_be_selected_after_slots_were_dropped(variant):
     walk = random_walk(3, seed=13, steps=12)
     expected = teacher_forced(network, SOURCE, walk)
     for step in take_steps(network, SOURCE, walk, (8, 12), selections={10: [2, 0]}):
-        np.testing.assert_allclose(
-            ops.log_softmax(step.logits),
-            expected[step.documents, :, step.index],
-            atol=1e-5,
-        )
+        logits, right = step.logits, expected[step.documents, :, step.index]
+        np.testing.assert_allclose(ops.log_softmax(logits), right, atol=1e-5)
         if step.index == 8:
             positions = np.asarray(step.cache.per_document["kv_cache"].positions)
             assert positions.shape == (3, 12 + 12)
@@ -119,17 +115,12 @@ def test_steps_in_bfloat16(variant, softmaxes, residuals, monkeypatch):
         cache = network.start(network.encode(SOURCE), 3, STEPS)
         seen_dtypes.clear()
         streams.clear()
-        _, cache = network.step(
-            ops.convert_to_tensor(walk.tokens[:, :, 0]),
-            cache,
-            ops.convert_to_tensor(0, "int32"),
-        )
+        first, index = walk.tokens[:, :, 0], ops.convert_to_tensor(0, "int32")
+        _, cache = network.step(ops.convert_to_tensor(first), cache, index)
     assert seen_dtypes == ["float32"] * softmaxes
     assert streams == ["float32"] * residuals
-    dtypes = {
-        keras.backend.standardize_dtype(leaf.dtype)
-        for leaf in keras.tree.flatten(cache.per_document)
-    }
+    leaves = keras.tree.flatten(cache.per_document)
+    dtypes = {keras.backend.standardize_dtype(leaf.dtype) for leaf in leaves}
     # Keys and values are kept in half the room.
     assert "bfloat16" in dtypes and "float16" not in dtypes
 

@@ -72,12 +72,9 @@ def test_a_description_reads_back(folder):
     assert (loaded.records("train"), loaded.records("test")) == (7, 0)
     written = files.read_json(files.join(folder, "dataset.json"))
     assert written["splits"]["train"]["records"] == 7
-    assert written["splits"]["train"]["shards"][1] == {
-        "file": "train-00001-of-00002.tfrecord",
-        "records": 2,
-        "bytes": 40,
-        "sha256": "cd",
-    }
+    expected = {"file": "train-00001-of-00002.tfrecord", "records": 2}
+    expected |= {"bytes": 40, "sha256": "cd"}
+    assert written["splits"]["train"]["shards"][1] == expected
     assert written["features"]["source"] == "int64"
 
 
@@ -86,10 +83,8 @@ def test_a_source_tokenizer_is_that_of_the_records(folder):
     later["source_tokenizer_fingerprint"] = OTHER.fingerprint
     changed = dataclasses.replace(INFO, **later)
     write(folder, changed.to_json())
-    refused = (
-        "source_tokenizer: not the tokenizer that .* was made with; restore "
-        "that folder or run the same `precis prepare` command again, which repairs it"
-    )
+    refused = "source_tokenizer: not the tokenizer that .* was made with; restore that "
+    refused += "folder or run the same `precis prepare` command again, which repairs it"
     with pytest.raises(DataError, match=refused):
         load_dataset(folder)
     OTHER.save(files.join(folder, "source_tokenizer"))
@@ -109,8 +104,7 @@ def test_folders_that_cannot_be_read_are_refused(folder, tmp_path):
         load_dataset(folder)
     write(folder, INFO.to_json())
     OTHER.save(files.join(folder, "tokenizer"))
-    message = "tokenizer: not the tokenizer that"
-    with pytest.raises(DataError, match=message):
+    with pytest.raises(DataError, match="tokenizer: not the tokenizer that"):
         load_dataset(folder)
 
 
@@ -158,10 +152,8 @@ DAMAGED = [
 
 @pytest.mark.parametrize("content", DAMAGED)
 def test_a_damaged_description_is_refused(folder, content):
-    if isinstance(content, bytes):
-        files.write_bytes(files.join(folder, "dataset.json"), content)
-    else:
-        write(folder, content)
+    path = Path(folder, "dataset.json")
+    path.write_bytes(content) if isinstance(content, bytes) else write(folder, content)
     with pytest.raises(DataError, match=r"dataset\.json: damaged \("):
         load_dataset(folder)
 

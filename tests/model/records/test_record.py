@@ -22,14 +22,9 @@ from precis.model.records.example import (
     serialise,
 )
 
+NUMBERS = np.array([1, 127, 128, 16383, 16384, 2097151, 2097152])
 EXAMPLES = [
-    Example(
-        "a",
-        np.array([1, 127, 128, 16383, 16384, 2097151, 2097152]),
-        np.array([5, 200], np.int32),
-        900,
-        "One.\nTwo é.",
-    ),
+    Example("a", NUMBERS, np.array([5, 200], np.int32), 900, "One.\nTwo é."),
     Example("b" * 200, np.arange(512, dtype=np.int32) * 62, np.array([127]), 512, ""),
     Example("ü", np.array([], np.int32), np.array([2**40, 0]), 0, "long " * 4000),
 ]
@@ -38,10 +33,8 @@ LABELS = [
     LabelledSentences((), ()),
     LabelledSentences(("One.",), ()),
 ]
-LABELLED = [
-    example._replace(labelled=labels)
-    for example, labels in zip(EXAMPLES, LABELS, strict=True)
-]
+BOTH = zip(EXAMPLES, LABELS, strict=True)
+LABELLED = [example._replace(labelled=labels) for example, labels in BOTH]
 
 
 def by_tensorflow(example: Example) -> tf.train.Example:
@@ -51,9 +44,8 @@ def by_tensorflow(example: Example) -> tf.train.Example:
         return tf.train.Feature(int64_list=tf.train.Int64List(value=values))
 
     def text(*values: str) -> tf.train.Feature:
-        return tf.train.Feature(
-            bytes_list=tf.train.BytesList(value=[value.encode() for value in values])
-        )
+        encoded = tf.train.BytesList(value=list(map(str.encode, values)))
+        return tf.train.Feature(bytes_list=encoded)
 
     features = {
         "document_id": text(example.document_id),

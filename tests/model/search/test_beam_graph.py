@@ -32,14 +32,9 @@ def test_it_stops_at_the_step_where_the_definition_does(
     """Documents that stop at different steps: the two earliest alone, and all together,
     which take as many steps as the longest.
     """
-    config = SearchConfig(
-        beam_width=beam_width,
-        max_summary_tokens=6,
-        no_repeat_ngram=0,
-        early_stopping=early_stopping,
-        length_penalty_form="average",
-        length_penalty=length_penalty,
-    )
+    settings = {"beam_width": beam_width, "length_penalty": length_penalty}
+    settings |= {"early_stopping": early_stopping, "length_penalty_form": "average"}
+    config = SearchConfig(max_summary_tokens=6, no_repeat_ngram=0, **settings)
     tables = ending_tables(40, 6, 4, seed=3)
     expected = [plain_search_of(tables, each, config, SPECIAL) for each in range(40)]
     # Of each number of steps the last document.
@@ -73,11 +68,11 @@ def test_one_graph_finds_the_same_whatever_else_is_in_the_batch(monkeypatch):
     special = dataclasses.replace(SPECIAL, prefix=(2,), last_id=1)
     tables = ending_tables(12, 7, 6, seed=5)
     signature = [tf.TensorSpec([None, *part.shape[1:]], tf.float32) for part in tables]
-    compiled = tf.function(
-        lambda *memory: search(memory, EVERYTHING, special),
-        input_signature=signature,
-        autograph=False,
-    )
+
+    @tf.function(input_signature=signature, autograph=False)
+    def compiled(*memory):
+        return search(memory, EVERYTHING, special)
+
     alone, steps = [], set()
     for document in range(12):
         alone.append(compiled(*(part[document : document + 1] for part in tables)))
@@ -109,9 +104,8 @@ def test_documents_that_are_done_are_dropped_between_segments(monkeypatch, early
         expected = plain_search_of(tables, document, config, SPECIAL)
         check(results, expected.hypotheses, document, SPECIAL)
         steps.append(expected.steps)
-    assert network.documents == [
-        sum(step > index // 2 * 2 for step in steps) for index in range(max(steps))
-    ]
+    live = (sum(n > index // 2 * 2 for n in steps) for index in range(max(steps)))
+    assert network.documents == [*live]
     assert len(set(network.documents)) >= 3, network.documents
 
 

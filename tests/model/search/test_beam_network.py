@@ -20,12 +20,8 @@ from precis.model.search.config import SearchConfig, SpecialTokens
 START, END = 1, 2
 # Three tokens and the end: few enough that every summary can be listed.
 LIVE = (3, 7, 8)
-SPECIAL = SpecialTokens(
-    start_id=START,
-    end_id=END,
-    pad_id=PAD,
-    suppressed=tuple(sorted(set(range(13)) - {END, *LIVE})),
-)
+OTHERS = tuple(sorted(set(range(13)) - {END, *LIVE}))
+SPECIAL = SpecialTokens(start_id=START, end_id=END, pad_id=PAD, suppressed=OTHERS)
 LENGTH = 5
 # Of each architecture a variant with much in its cache.
 SEARCHES: dict[str, dict[str, Any]] = {

@@ -52,6 +52,13 @@ def rule(source):
     return allows
 
 
+def check_all(results, tables, config, sources) -> None:
+    for document, source in enumerate(sources):
+        may_follow = {"may_follow": rule(source)}
+        expected = plain_search_of(tables, document, config, SPECIAL, **may_follow)
+        check(results, expected.hypotheses, document, SPECIAL)
+
+
 @pytest.mark.parametrize(
     "case",
     [*range(4), *(pytest.param(case, marks=pytest.mark.slow) for case in range(4, 16))],
@@ -62,10 +69,7 @@ def test_a_search_writes_what_the_rules_allow(case, table):
     sources = random_sources(case)
     tables = random_tables(DOCUMENTS, 6, len(VOCABULARY), seed=case)
     results = search(tables, config, SPECIAL, fact_source=FactSource(sources, table))
-    for document in range(DOCUMENTS):
-        allows = rule(sources[document])
-        expected = plain_search_of(tables, document, config, SPECIAL, may_follow=allows)
-        check(results, expected.hypotheses, document, SPECIAL)
+    check_all(results, tables, config, sources)
 
 
 @pytest.mark.slow
@@ -76,10 +80,7 @@ def test_a_graph_keeps_the_rules(width, table):
     tables = random_tables(DOCUMENTS, 20, len(VOCABULARY), seed=77)
     fact_source = FactSource(tf.constant(sources), table)
     results = compiled_search(tables, config, SPECIAL, fact_source=fact_source)
-    for document in range(DOCUMENTS):
-        allows = rule(sources[document])
-        expected = plain_search_of(tables, document, config, SPECIAL, may_follow=allows)
-        check(results, expected.hypotheses, document, SPECIAL)
+    check_all(results, tables, config, sources)
 
 
 def classes_of(pieces, kinds=KINDS):
@@ -120,9 +121,7 @@ def test_the_classes_of_pieces():
     assert (whole, scale) == (["▁The"], ["▁million"])
     assert table.capitalised[ids["▁march"]] == ids["▁March"]
     pieces = ("▁4", "▁Monday", "▁Kerry", "▁fif", "##ty")
-    for kinds, facts in (
-        (["numbers"], {"▁4", "▁Monday", "▁fif"}),
-        (["names"], {"▁Kerry"}),
-    ):
-        found, _ = classes_of(pieces, kinds)
+    of_kinds = {"numbers": {"▁4", "▁Monday", "▁fif"}, "names": {"▁Kerry"}}
+    for kind, facts in of_kinds.items():
+        found, _ = classes_of(pieces, [kind])
         assert {piece for piece in pieces if found[piece] == "fact"} == facts

@@ -29,20 +29,12 @@ def next_of(written, config, special=SPECIAL, logits=LOGITS):
     rows[..., 0] = special.start_id
     rows[..., 1 : len(written) + 1] = 3
     rows[1, 2, 1 : len(written) + 1] = written
-    scores = score_next(
-        ops.convert_to_tensor(np.broadcast_to(logits, (2, 3, len(logits))), "float32"),
-        ops.convert_to_tensor(rows),
-        ops.convert_to_tensor(len(written), "int32"),
-        Cache({}, {}, {}),
-        config=config,
-        special=special,
-    )
-    log_probs = np.asarray(scores.logits - scores.norm)[1, 2]
-    return {
-        token: float(value)
-        for token, value in enumerate(log_probs)
-        if np.asarray(is_possible(value))
-    }
+    logits = np.broadcast_to(logits, (2, 3, len(logits))).astype("float32")
+    tensors = map(ops.convert_to_tensor, (logits, rows, np.int32(len(written))))
+    rules = {"config": config, "special": special}
+    scores = score_next(*tensors, Cache({}, {}, {}), **rules)
+    log_probs = enumerate(np.asarray(scores.logits - scores.norm)[1, 2])
+    return {n: float(each) for n, each in log_probs if np.asarray(is_possible(each))}
 
 
 NGRAMS = [

@@ -42,16 +42,13 @@ def eager_search():
 
 def network_of(variant):
     limits = {"max_source_tokens": 8, "max_target_tokens": 5}
-    return make_network(
-        variant, vocabulary_size=VOCABULARY, tied_output=False, **limits
-    )
+    limits["vocabulary_size"] = VOCABULARY
+    return make_network(variant, tied_output=False, **limits)
 
 
 def search(network, sources, settings, *, special=SPECIAL, **pieces):
-    config = SearchConfig(**settings)
-    return TensorFlowSearcher(network, config=config, special=special, **pieces).search(
-        sources
-    )
+    given = {"config": SearchConfig(**settings), "special": special, **pieces}
+    return TensorFlowSearcher(network, **given).search(sources)
 
 
 SEARCHES = [
@@ -114,12 +111,9 @@ def test_facts_are_those_of_the_source():
     assert best.tokens[0] == ids["▁Mor"]
 
 
-def learned(*pieces):
-    return Tokenizer([*RESERVED_TOKENS, *pieces])
-
-
 def test_common_pieces_are_the_first_of_more_than_a_character():
-    tokenizer = learned("a", "##b", "▁the", "[unused1]", "▁", "##ing", "▁a", "▁rare")
+    pieces = ["a", "##b", "▁the", "[unused1]", "▁", "##ing", "▁a", "▁rare"]
+    tokenizer = Tokenizer([*RESERVED_TOKENS, *pieces])
     special = special_tokens(tokenizer)
     # Up to `##ing`, with the characters and the special tokens before it.
     assert common_end(tokenizer, special, 2) == 4 + 6

@@ -95,9 +95,8 @@ def test_a_saved_tokenizer_is_the_same(tokenizer, tmp_path):
     assert loaded.vocabulary_size == len(VOCABULARY)
     assert not loaded.lower_case
     used = pickle.loads(pickle.dumps(tokenizer))  # It has encoded.
-    assert (
-        used.encode(["He paid"])[0].tolist() == loaded.encode(["He paid"])[0].tolist()
-    )
+    first, second = (each.encode(["He paid"])[0].tolist() for each in (used, loaded))
+    assert first == second
     names = ("tokenizer.json", "vocab.txt")
     on_disk = b"".join((tmp_path / "tokenizer" / name).read_bytes() for name in names)
     expected = hashlib.sha256(on_disk).hexdigest()

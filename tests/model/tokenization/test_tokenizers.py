@@ -139,10 +139,8 @@ def test_tokenizers_come_back(bart, bert, tmp_path):
     assert not holds_tokenizer(str(two))
     save_tokenizers(str(two), TokenizerPair(source=bert, target=WORDPIECE))
     save_tokenizers(str(one), TokenizerPair(bart, bart))
-    assert {*contents(two)} == {
-        "source_tokenizer/tokenizers.json",
-        *("tokenizer/tokenizer.json", "tokenizer/vocab.txt"),
-    }
+    names = ("tokenizer/tokenizer.json", "tokenizer/vocab.txt")
+    assert {*contents(two)} == {"source_tokenizer/tokenizers.json", *names}
     assert {*contents(one)} == {"tokenizer/tokenizers.json"}
     assert holds_tokenizer(f"{two}/tokenizer") and holds_tokenizer(f"{one}/tokenizer")
     loaded = load_tokenizers(str(two))
@@ -231,10 +229,8 @@ def test_the_definition_gives_the_ids_of_the_tokenizer(lower_case):
     library = Library.from_str(json.dumps(definition_of(tokenizer)))
     # What `split_special_tokens` of transformers sets.
     library.encode_special_tokens = True
-    letters = (
-        "ab Z.9$'\n\t\r▁␤\xa0\x85\x1f\x0c\u2028é\u0301ßİſ中文かไทย\u200b[PAD]#-—…“”€"
-        "\U0001f600\x00\x1b،؟Σς^`~+=<>|한국"
-    )
+    letters = "ab Z.9$'\n\t\r▁␤\xa0\x85\x1f\x0c\u2028é\u0301ßİſ中文かไทย\u200b[PAD]#-—…"
+    letters += "“”€\U0001f600\x00\x1b،؟Σς^`~+=<>|한국"
     rng = random.Random(4)
     texts = ["".join(rng.choices(letters, k=rng.randint(1, 40))) for _ in range(800)]
     few = "aéไทยか한국\U0001f600 "

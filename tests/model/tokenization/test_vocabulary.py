@@ -43,13 +43,8 @@ def test_words_by_hand():
 def awkward_text() -> str:
     """Random text of ASCII characters and the marks, symbols and scripts of news."""
     chance = random.Random(3)
-    characters = [
-        *ASCII,
-        *"  \n",
-        *"“”‘’–—…€£°é×½©™漢字",
-        *"\u3400\ufa0e\U00020000\U0002a700\U0002f800",
-        *"かなΩжش\u0e01한🙂\u0301",
-    ]
+    characters = ASCII + "  \n“”‘’–—…€£°é×½©™漢字かなΩжش\u0e01한🙂\u0301"
+    characters += "\u3400\ufa0e\U00020000\U0002a700\U0002f800"
     words = ["".join(chance.choices(characters, k=40)) for _ in range(400)]
     return " ".join([*words, "co-op's U.S. 3.5% @home #1 a_b C++ <b> ~x^y|z`"])
 
@@ -154,9 +149,8 @@ def test_rare_characters_do_not_crowd_out_words():
     scripts = " ".join(chr(code) for code in range(0x0400, 0x0600))
     texts = [*TEXTS, *TEXTS]
     vocabulary = learn(count_words([*texts, scripts, "жж ж"]), size=300)
-    assert {"ж", "##ж", "▁bridge", *learn(count_words(texts), size=300)} <= {
-        *vocabulary
-    }
+    alone = learn(count_words(texts), size=300)
+    assert {"ж", "##ж", "▁bridge", *alone} <= {*vocabulary}
     assert len(vocabulary) == 300
 
 
@@ -177,12 +171,10 @@ def test_too_small_a_size_is_refused(counts):
 def test_the_characters_of_all_words_stand_for_words_that_were_left_out():
     words = {"▁rain": 9, "▁fell": 8, "▁ñu": 1, "▁øl": 1}
     frequent = {word: words[word] for word in ("▁rain", "▁fell")}
-    size = 400
-    pieces = learn(
-        frequent, size=size, characters=Counter(9 * "▁rain" + 8 * "▁fell" + "▁ñu▁øl")
-    )
-    assert {"ñ", "##ñ", "ø"} <= set(pieces) and "ñ" not in learn(frequent, size=size)
-    assert pieces == learn(words, size=size)
+    characters = Counter(9 * "▁rain" + 8 * "▁fell" + "▁ñu▁øl")
+    pieces = learn(frequent, size=400, characters=characters)
+    assert {"ñ", "##ñ", "ø"} <= set(pieces) and "ñ" not in learn(frequent, size=400)
+    assert pieces == learn(words, size=400)
 
 
 # Scripts of many characters or without spaces.
@@ -261,15 +253,14 @@ WORDS = st.text(st.sampled_from("▁aabcdé"), min_size=1, max_size=9)
 
 def check_pieces(threshold: int, counts: dict[str, int]) -> int:
     """Compares the pieces with those of tensorflow-text; returns how many there are."""
-    expected = wordpiece_tokenizer_learner_lib.learn(
-        list(counts.items()),
-        vocab_size=len(counts),
-        reserved_tokens=[],
-        upper_thresh=threshold,
-        lower_thresh=threshold,
-        num_iterations=vocabulary_module._ITERATIONS,
-        max_token_length=vocabulary_module._MAX_PIECE_CHARACTERS,
-    )
+    settings = {
+        **{"vocab_size": len(counts), "reserved_tokens": []},
+        **{"upper_thresh": threshold, "lower_thresh": threshold},
+        "num_iterations": vocabulary_module._ITERATIONS,
+        "max_token_length": vocabulary_module._MAX_PIECE_CHARACTERS,
+    }
+    learner = wordpiece_tokenizer_learner_lib
+    expected = learner.learn(list(counts.items()), **settings)
     pieces = pieces_above(threshold, counts.items(), set("".join(counts)))
     in_order = [piece for piece, _ in vocabulary_module._by_frequency(pieces)]
     assert in_order == [each for each in expected if len(each.removeprefix("##")) > 1]

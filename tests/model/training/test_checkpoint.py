@@ -31,14 +31,12 @@ def make_training(folder: Path, value: int) -> Training:
         keras.Variable(np.full((2, 3), value / 3, "float32"), name=f"kernel_{value}"),
     ]
     iteration = keras.Variable(value, dtype="int64", name="iteration")
-    return Training(
-        str(folder),
-        settings={},
-        pace=TrainingConfig(keep_checkpoints=5),
-        network=SimpleNamespace(variables=variables),
-        optimizer=SimpleNamespace(variables=[iteration]),
-        provenance={},
-    )
+    parts = {
+        "network": SimpleNamespace(variables=variables),
+        "optimizer": SimpleNamespace(variables=[iteration]),
+    }
+    pace = TrainingConfig(keep_checkpoints=5)
+    return Training(str(folder), settings={}, pace=pace, provenance={}, **parts)
 
 
 def values_of(training) -> list:
@@ -63,19 +61,14 @@ def restored(folder: Path) -> Training:
 
 
 def is_untouched(training: Training, folder: Path) -> bool:
-    begun = values_of(training) != values_of(make_training(folder, 0))
-    return (
-        not begun and training.position == TrainingPosition() and training.reports == []
-    )
+    begun = (values_of(make_training(folder, 0)), TrainingPosition(), [])
+    return (values_of(training), training.position, training.reports) == begun
 
 
 def test_everything_is_restored_from_the_newest_checkpoint(tmp_path):
     position = {"epoch": 2, "batch": 3, "validated_step": 6, "best_step": 4}
     path = save(tmp_path, 3, 7, best_score=0.25, **position)
-    assert [file.name for file in sorted(path.iterdir())] == [
-        "state.json",
-        "state.safetensors",
-    ]
+    assert {file.name for file in path.iterdir()} == {"state.json", "state.safetensors"}
     training = restored(tmp_path)
     assert training.position == TrainingPosition(step=7, best_score=0.25, **position)
     assert values_of(training) == values_of(make_training(tmp_path, 7))
@@ -129,9 +122,8 @@ def test_a_damaged_checkpoint_is_named_and_passed_over(tmp_path, capsys, file, d
 def test_a_damaged_line_of_losses_is_refused(line, tmp_path):
     save(tmp_path, 3)
     (tmp_path / "training/losses.jsonl").write_bytes(line + b"\n")
-    with pytest.raises(
-        DataError, match=r"losses.jsonl: damaged \(.*\); use another `output=`"
-    ):
+    message = r"losses.jsonl: damaged \(.*\); use another `output=`"
+    with pytest.raises(DataError, match=message):
         restored(tmp_path)
 
 

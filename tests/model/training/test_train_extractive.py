@@ -3,6 +3,7 @@
 a training was broken off.
 """
 
+import contextlib
 import json
 import shutil
 from pathlib import Path
@@ -96,11 +97,8 @@ def train_selector(records, output, *, training) -> None:
 
 
 def bundle_files(folder) -> dict[str, bytes]:
-    return {
-        name: content
-        for name, content in contents(folder).items()
-        if not name.startswith("training/")
-    }
+    files = contents(folder).items()
+    return {name: each for name, each in files if not name.startswith("training/")}
 
 
 def vector_files(folder) -> list[str]:
@@ -119,20 +117,14 @@ def eager_steps(request):
     """What is compared with the undisturbed training runs as its steps did: a compiled
     step may round otherwise, which depends on the processor.
     """
-    if "undisturbed" not in request.fixturenames:
-        yield
-        return
-    with eagerly():
+    is_compared = "undisturbed" in request.fixturenames
+    with eagerly() if is_compared else contextlib.nullcontext():
         yield
 
 
 def read_training_records(records) -> list[LabelledSentences]:
     shards = load_dataset(records).splits["train"]
-    return [
-        record
-        for shard in shards
-        for record in read_labelled(f"{records}/{shard.file}")
-    ]
+    return sum((list(read_labelled(f"{records}/{each.file}")) for each in shards), [])
 
 
 def features_of(record) -> np.ndarray:
@@ -192,10 +184,8 @@ def test_only_what_is_needed_of_a_large_corpus_is_kept(records, tmp_path, monkey
     training = selector_training(records, tmp_path, settings)
     assert len(training.validated) == 1
     sample = [bool(article.sentences) for article in training.articles]
-    shards = load_dataset(records).splits["train"]
-    assert sample == [
-        place % 4 == 0 for shard in shards for place in range(shard.records)
-    ]
+    places = (range(each.records) for each in load_dataset(records).splits["train"])
+    assert sample == [place % 4 == 0 for each in places for place in each]
 
 
 @pytest.mark.parametrize("kind", ["some", "none", "unlabelled"])
@@ -219,14 +209,11 @@ def test_articles_without_sentences_are_passed_over(records, tmp_path, kind):
         (article,) = training.validated
         assert article.sentences == labelled.sentences[:MAX_SENTENCES]
     else:
-        match = (
-            "r: a split has no article with a sentence to learn from; prepare another"
-        )
-        if kind == "unlabelled":
-            match = (
-                "r: no sentence of an article has a word of its highlights, so there"
-            )
-        with pytest.raises(DataError, match=match):
+        match = {
+            "none": "r: a split has no article with a sentence to learn from; prepare",
+            "unlabelled": "r: no sentence of an article has a word of its highlights",
+        }
+        with pytest.raises(DataError, match=match[kind]):
             run_extractor_training(records=folder, output=str(tmp_path / "o"))
 
 
@@ -251,9 +238,8 @@ def test_a_training_writes_a_bundle(undisturbed, records, encoder):
     weights = safetensors.numpy.load_file(undisturbed / "weights.safetensors")
     for weight in load_encoder_bundle(encoder).encoder.weights:
         np.testing.assert_array_equal(weights[weight.path], weight.numpy())
-    every = np.concatenate(
-        [features_of(record) for record in read_training_records(records)]
-    ).astype("float64")
+    every = np.concatenate(list(map(features_of, read_training_records(records))))
+    every = every.astype("float64")
     mean, scale = every.mean(axis=0), 1 / np.maximum(every.std(axis=0), 1e-3)
     near = {"rtol": 1e-2, "atol": 1e-3}
     np.testing.assert_allclose(weights["extractor/feature_mean"], mean, **near)
@@ -344,10 +330,8 @@ def test_vectors_are_computed_once(
     def refuse(*_):
         raise AssertionError("computed again")
 
-    info = load_dataset(records)
-    shards = [
-        shard.file for split in ("train", "validation") for shard in info.splits[split]
-    ]
+    splits = load_dataset(records).splits
+    shards = [shard.file for shard in (*splits["train"], *splits["validation"])]
     assert [name.rsplit("-", 1)[0] for name in vector_files(undisturbed)] == shards
     output = shutil.copytree(undisturbed, tmp_path / "o")
     monkeypatch.setattr(SentenceEncoder, "vectors", refuse)
@@ -372,9 +356,8 @@ def test_keyphrases_are_learned_from_the_training_articles(records, tmp_path):
     model = KeyphraseModel.load(str(tmp_path))
     assert result.model_id == model.model_id
     articles = read_training_records(records)
-    expected = train_classifier(
-        [(article.sentences, article.highlights) for article in articles]
-    )
+    pairs = [(article.sentences, article.highlights) for article in articles]
+    expected = train_classifier(pairs)
     assert model.model_id == expected.model_id
     assert model.provenance["records_fingerprint"] == load_dataset(records).fingerprint
     assert model.provenance["documents"] == ARTICLES

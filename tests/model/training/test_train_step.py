@@ -20,24 +20,15 @@ from precis.model.training import train_step
 from precis.model.training.strategy import make_strategy
 from precis.model.training.train_step import make_train_step
 
-SHAPE = {
-    "vocabulary_size": VOCABULARY,
-    "pad_id": 0,
-    "width": 16,
-    "dropout": 0.1,
-    "max_source_tokens": 192,
-    "max_target_tokens": 48,
+SHAPE = {"vocabulary_size": VOCABULARY, "pad_id": 0, "width": 16, "dropout": 0.1}
+SHAPE |= {"max_source_tokens": 192, "max_target_tokens": 48}
+LIKE_T5 = {
+    **dict.fromkeys(("norm_first", "rms_norm", "gated_feed_forward"), True),
+    **{"positions": "relative", "biases": False, "pointer": False},
 }
 NETWORKS = {
     "gate": network_config(convolutional_gate=True),
-    "like_t5": network_config(
-        positions="relative",
-        norm_first=True,
-        rms_norm=True,
-        biases=False,
-        gated_feed_forward=True,
-        pointer=False,
-    ),
+    "like_t5": network_config(**LIKE_T5),
     "decoder_only": DecoderOnlyConfig(**SHAPE, feed_forward=32, heads=2, layers=2),
     "gru": RecurrentConfig(**SHAPE, encoder_layers=1, decoder_layers=1),
 }
@@ -66,18 +57,11 @@ def make_step(network, optimizer=None, *, rows=None, **settings):
     """
     optimizer = optimizer or keras.optimizers.Adam(0.01)
     optimizer.build(network.trainable_variables)
-    spec = {
-        name: tf.TensorSpec([rows, *values.shape[1:]], tf.int32)
-        for name, values in make_batch().items()
-    }
-    step = make_train_step(
-        network,
-        optimizer,
-        make_strategy("one"),
-        training=training_config(**settings),
-        target_pad_id=0,
-        batch_spec=spec,
-    )
+    batch = make_batch().items()
+    spec = {n: tf.TensorSpec([rows, *each.shape[1:]], tf.int32) for n, each in batch}
+    training = {"training": training_config(**settings), "target_pad_id": 0}
+    strategy = make_strategy("one")
+    step = make_train_step(network, optimizer, strategy, batch_spec=spec, **training)
     return step, [*network.variables, *optimizer.variables]
 
 
@@ -114,20 +98,16 @@ def test_a_step_follows_the_clipped_gradient_of_the_mean_loss(
     network = build_network(network_config(dropout=0.0), seed=3)
     batch = make_batch()
     with eagerly(), tf.GradientTape() as tape:
-        log_probs = tf.nn.log_softmax(
-            network(batch["source"], batch["target"], training=True)
-        )
+        logits = network(batch["source"], batch["target"], training=True)
+        log_probs = tf.nn.log_softmax(logits)
         right = tf.gather(log_probs, batch["expected"], batch_dims=2)
         loss = -right * 0.8 - 0.2 * tf.reduce_mean(log_probs, -1)
         loss = tf.reduce_mean(tf.boolean_mask(loss, batch["expected"] != 0))
         values = [weight.value for weight in network.trainable_variables]
-    gradients = [
-        tf.convert_to_tensor(part).numpy() for part in tape.gradient(loss, values)
-    ]
+    gradients = [tf.convert_to_tensor(n).numpy() for n in tape.gradient(loss, values)]
     before = network.get_weights()
-    step, _ = make_step(
-        network, keras.optimizers.SGD(1.0), label_smoothing=0.2, **settings
-    )
+    descent = keras.optimizers.SGD(1.0)
+    step, _ = make_step(network, descent, label_smoothing=0.2, **settings)
     with eagerly():
         report = floats(step(batch))
     norm = norm_of(gradients)
@@ -148,15 +128,10 @@ def test_sources_and_targets_are_counted_without_their_own_padding():
     decoder = StackConfig(
         vocabulary_size=VOCABULARY, pad_id=0, width=16, heads=2, feed_forward=32
     )
-    network = build_network(
-        network_config(
-            pad_id=9, decoder_stack=decoder, shared_embedding=False, pointer=False
-        )
-    )
-    batch = make_batch()
-    batch["source"] = tf.tensor_scatter_nd_update(
-        batch["source"], [[0, 3], [0, 4]], [0, 9]
-    )
+    sides = {"decoder_stack": decoder, "shared_embedding": False, "pointer": False}
+    network = build_network(network_config(pad_id=9, **sides))
+    batch, places = make_batch(), [[0, 3], [0, 4]]
+    batch["source"] = tf.tensor_scatter_nd_update(batch["source"], places, [0, 9])
     batch["expected"] = tf.tensor_scatter_nd_update(batch["expected"], [[0, 3]], [9])
     with eagerly():
         step, _ = make_step(network)

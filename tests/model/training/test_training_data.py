@@ -28,14 +28,8 @@ from precis.model.training.record_sets import check_shards, open_records
 from precis.model.training.strategy import make_strategy
 
 STAGING = "nothing is copied here"
-SETTINGS = BatchSettings(
-    max_source_tokens=192,
-    max_target_tokens=48,
-    batch_tokens=1500,
-    target_pad=0,
-    start=2,
-    end=3,
-)
+LIMITS = {"max_source_tokens": 192, "max_target_tokens": 48, "batch_tokens": 1500}
+SETTINGS = BatchSettings(**LIMITS, target_pad=0, start=2, end=3)
 
 
 @pytest.fixture(scope="module")
@@ -78,10 +72,8 @@ def rows_of(batches) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
     """
     rows = []
     for batch in batches:
-        names = ("source", "target", "expected")
-        for source, target, expected in zip(
-            *(batch[name] for name in names), strict=True
-        ):
+        parts = (batch[name] for name in ("source", "target", "expected"))
+        for source, target, expected in zip(*parts, strict=True):
             length = (source != SOURCE_PADDING).sum()
             assert (source[length:] == SOURCE_PADDING).all()
             target, expected = target[target != 0], expected[expected != 0]
@@ -102,9 +94,8 @@ def test_every_record_comes_once(shards, records, shuffle_documents, pieces):
     assert all(len(batch["source"]) % pieces == 0 for batch in batches)
     # The documents of a batch do not depend on the pieces.
     others = batches_of([shards], shuffle_documents=shuffle_documents)
-    assert [rows_of([batch]) for batch in batches] == [
-        rows_of([batch]) for batch in others
-    ]
+    found, expected = ([rows_of([batch]) for batch in of] for of in (batches, others))
+    assert found == expected
 
 
 def test_the_order_depends_on_the_seed_and_the_epoch(shards):
@@ -135,15 +126,12 @@ def test_batches_hold_similar_lengths_and_no_more_tokens_than_allowed(shards):
         assert width in buckets and ((lengths > shorter) & (lengths <= width)).all()
         heights.setdefault(width, []).append(height)
     assert len(heights) > 4
+    assert length_buckets(100) == [32, 40, 48, 56, 64, 80, 96, 100]
+    assert [length_buckets(size) for size in (16, 32, 33)] == [[16], [32], [32, 33]]
     for bucket, bucket_heights in heights.items():
         full = 1500 // (bucket + 49)
         *complete, last = bucket_heights
         assert all(height == full for height in complete) and 1 <= last <= full
-
-
-def test_length_buckets():
-    assert length_buckets(100) == [32, 40, 48, 56, 64, 80, 96, 100]
-    assert [length_buckets(size) for size in (16, 32, 33)] == [[16], [32], [32, 33]]
 
 
 def test_fixed_shapes_are_one_shape_known_beforehand(shards, records):
@@ -164,19 +152,16 @@ def test_fixed_shapes_are_one_shape_known_beforehand(shards, records):
 def test_long_sequences_are_cut_before_the_special_tokens_at_their_end(
     shards, records, end_tokens
 ):
-    settings = SETTINGS._replace(
-        max_source_tokens=24, max_target_tokens=13, source_end_tokens=end_tokens
-    )
+    limits = {"max_source_tokens": 24, "max_target_tokens": 13}
+    settings = SETTINGS._replace(source_end_tokens=end_tokens, **limits)
     batches = batches_of([shards], settings)
-    assert sorted(rows_of(batches)) == sorted(
-        (
-            source[: 24 - end_tokens] + source[len(source) - end_tokens :]
-            if len(source) > 24
-            else source,
-            target[:13],
-        )
-        for source, target in records
-    )
+
+    def cut(source):
+        end = source[len(source) - end_tokens :]
+        return source[: 24 - end_tokens] + end if len(source) > 24 else source
+
+    expected = ((cut(source), target[:13]) for source, target in records)
+    assert sorted(rows_of(batches)) == sorted(expected)
     assert {batch["source"].shape[1] for batch in batches} == {24}
     # No wider than the positions of the network.
     assert {batch["target"].shape[1] for batch in batches} == {14}
@@ -199,12 +184,10 @@ def test_all_documents_of_several_sets_come_once_an_epoch_evenly_mixed(shards):
     second = {(source[:8], target) for source, target in read_all(shards[:1])}
     # One bucket, so that rows come in the order of the stream.
     settings = SETTINGS._replace(max_source_tokens=8)
-    rows = rows_of(
-        batches_of(sets, settings, documents=counts, shuffle_documents=1, epoch=1)
-    )
-    assert sorted(rows) == sorted(
-        (source[:8], target) for each in sets for source, target in read_all(each)
-    )
+    order = {"documents": counts, "shuffle_documents": 1, "epoch": 1}
+    rows = rows_of(batches_of(sets, settings, **order))
+    every = sum(map(read_all, sets), [])
+    assert sorted(rows) == sorted((source[:8], target) for source, target in every)
     turns = mixed_turns(counts)
     assert [row in second for row in rows] == (turns == 1).tolist()
     # Two sets of one corpus have orders of their own.
@@ -286,7 +269,6 @@ def test_shards_on_an_object_store_are_copied_here(records_folder, shards, tmp_p
     for path, original in zip(paths, shards, strict=True):
         assert Path(path).read_bytes() == Path(original).read_bytes()
     remote.pipe(f"{folder}/train-00000-of-00003.tfrecord", b"damaged")
-    with pytest.raises(
-        DataError, match=rf"{folder}/train-00000.*: damaged, as its checksum"
-    ):
+    message = rf"{folder}/train-00000.*: damaged, as its checksum"
+    with pytest.raises(DataError, match=message):
         check_shards(folder, info, "train", staging=str(tmp_path))

@@ -3,6 +3,7 @@ decoder, and word vectors.
 """
 
 import dataclasses
+import functools
 
 import numpy as np
 import pytest
@@ -69,15 +70,11 @@ def test_a_network_begins_with_the_weights_of_its_bundle(trained, tokenizers):
 
 
 def test_a_bundle_that_does_not_fit_is_refused(trained, tokenizers):
-    with pytest.raises(
-        UsageError,
-        match=r"its vocabulary \(tokenizer \w{12}, \d+ pieces\) differs from .* "
-        r"\(\w{12}, 5 pieces\); prepare the records with `tokenizer=",
-    ):
+    match = r"its vocabulary \(tokenizer \w{12}, \d+ pieces\) differs from .* "
+    match += r"\(\w{12}, 5 pieces\); prepare the records with `tokenizer="
+    with pytest.raises(UsageError, match=match):
         weights_of_bundle(trained, TokenizerPair(OTHER, OTHER))
-    match = (
-        "`max_source_tokens=193` is more than the 192 learned positions of .*; set it"
-    )
+    match = "`max_source_tokens=193` is more than the 192 learned positions of .*; set"
     with pytest.raises(UsageError, match=match):
         weights_of_bundle(trained, tokenizers, max_source_tokens=193)
 
@@ -86,14 +83,12 @@ def test_a_training_from_other_first_weights_is_another(
     records_folder, tokenizers, trained, tmp_path
 ):
     config, initial = weights_of_bundle(trained, tokenizers)
-    save_training(
-        prepare_training(records_folder, tmp_path, network=config, initial=initial)
-    )
+    begin = functools.partial(prepare_training, records_folder, tmp_path)
+    save_training(begin(network=config, initial=initial))
     other = dataclasses.replace(initial, identity={"init_from": "0" * 16})
-    with pytest.raises(
-        UsageError, match="with other settings: the initial weights differ"
-    ):
-        prepare_training(records_folder, tmp_path, network=config, initial=other)
+    message = "with other settings: the initial weights differ"
+    with pytest.raises(UsageError, match=message):
+        begin(network=config, initial=other)
 
 
 # --encoder
