@@ -37,13 +37,8 @@ def launch(tmp_path):
     path = f"{program.parent}:{os.environ['PATH']}"
 
     def run(*arguments: str, **variables: str):
-        done = subprocess.run(
-            [EXAMPLE, *arguments],
-            env={"PATH": path, **variables},
-            capture_output=True,
-            text=True,
-            timeout=60,
-        )
+        how = {"env": {"PATH": path, **variables}, "capture_output": True}
+        done = subprocess.run([EXAMPLE, *arguments], text=True, timeout=60, **how)
         lines = words.read_text().splitlines() if words.exists() else []
         return done.returncode, done.stderr, [json.loads(line) for line in lines]
 
@@ -75,17 +70,11 @@ def test_the_job_is_checked_and_then_started(launch):
         "beam_width": 6,
     }
     image = "europe-west4-docker.pkg.dev/project-1/images/precis:cpu"
-    expected = {
-        "runner": "DataflowRunner",
-        "project": "project-1",
-        "region": "europe-west4",
-        "job_name": "precis-nov-23",
-        "temp_location": "gs://news-bucket/tmp",
-        "sdk_container_image": image,
-        "number_of_worker_harness_threads": 1,
-        "machine_type": "e2-standard-4",
-        "max_num_workers": 3,
-    }
+    expected = {"runner": "DataflowRunner", "job_name": "precis-nov-23"}
+    expected |= {"project": "project-1", "region": "europe-west4"}
+    expected |= {"temp_location": "gs://news-bucket/tmp", "sdk_container_image": image}
+    expected |= {"machine_type": "e2-standard-4", "max_num_workers": 3}
+    expected["number_of_worker_harness_threads"] = 1
     assert {name: options[name] for name in expected} == expected
 
 

@@ -23,10 +23,8 @@ def crontab(data: Path) -> tuple[dict[str, str], str]:
     times, command = re.fullmatch(r"((?:\S+ ){5})(\S.*)", lines[-1]).groups()
     assert times == "17 2 * * * " and "%" not in command
     variables["PATH"] = f"{Path(sys.executable).parent}:{variables['PATH']}"
-    variables = {
-        name: value.replace("/data/", f"{data}/").replace(".gz", "")
-        for name, value in variables.items()
-    }
+    for name, value in variables.items():
+        variables[name] = value.replace("/data/", f"{data}/").replace(".gz", "")
     return variables, command.replace("/opt/precis/examples/nightly", str(FOLDER))
 
 
@@ -35,13 +33,9 @@ def start(data: Path, name: str, **variables: str) -> subprocess.CompletedProces
     from_crontab, command = crontab(data)
     environment = {"HOME": os.environ["HOME"], **from_crontab, **variables}
     environment = {name: value for name, value in environment.items() if value}
-    return subprocess.run(
-        ["/bin/sh", "-c", f"{command} {name}"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=600,
-    )
+    words = ["/bin/sh", "-c", f"{command} {name}"]
+    how = {"env": environment, "capture_output": True, "timeout": 600}
+    return subprocess.run(words, text=True, **how)
 
 
 def counts(run: Path) -> dict[str, int]:

@@ -17,13 +17,8 @@ def line(number: int, section: str, **changes: str) -> dict[str, str]:
         f"Storm {number} closed the harbour of town {number} on Monday. "
         f"Nobody was hurt by storm {number} in the harbour. Ships waited."
     )
-    return {
-        "id": f"d{number}",
-        "section": section,
-        "date": f"2026-11-0{number}",
-        "article": article,
-        **changes,
-    }
+    row = {"id": f"d{number}", "section": section, "date": f"2026-11-0{number}"}
+    return {**row, "article": article, **changes}
 
 
 @pytest.mark.slow
@@ -51,9 +46,8 @@ def test_the_pipeline_writes_a_digest_of_each_section(tmp_path):
         for number, (_, summary) in zip(expected, digests[section], strict=True):
             assert f"Storm {number} closed the harbour" in summary
     failed = written("failed")
-    assert [each for each in failed if "id" in each] == [
-        {"id": "d5", "reason": "empty_article"}
-    ]
+    empty = {"id": "d5", "reason": "empty_article"}
+    assert [each for each in failed if "id" in each] == [empty]
     reasons = {each["line"]: each["reason"] for each in failed if "line" in each}
     assert set(reasons) == set(bad)
     assert reasons[bad[0]].startswith("JSONDecodeError: Expecting ',' delimiter")

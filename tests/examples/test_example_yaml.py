@@ -48,12 +48,10 @@ def test_a_pipeline_in_yaml_writes_the_rows_of_the_command(tmp_path):
         ("topics-*", "groups", "group_id"),
     ):
         (path,) = output.glob(written)
+        tables = map(pq.read_table, (path, tmp_path / "run" / folder))
         rows, expected = (
-            sorted(
-                without_run(pq.read_table(each).to_pylist()),
-                key=lambda row: str(row[key]),
-            )
-            for each in (path, tmp_path / "run" / folder)
+            sorted(without_run(each.to_pylist()), key=lambda row: str(row[key]))
+            for each in tables
         )
         assert rows == expected
     (path,) = output.glob("failed.jsonl-*")

@@ -111,11 +111,11 @@ def test_an_object_that_shrinks_while_it_is_read_is_an_error(store):
 def test_an_object_that_the_store_decodes_is_refused(store, monkeypatch):
     files.write_bytes("memory://b/a", b"x")
     info = MemoryFileSystem.info
-    monkeypatch.setattr(
-        MemoryFileSystem,
-        "info",
-        lambda *args, **keywords: {**info(*args), "contentEncoding": "gzip"},
-    )
+
+    def decoded(*args, **keywords):
+        return {**info(*args), "contentEncoding": "gzip"}
+
+    monkeypatch.setattr(MemoryFileSystem, "info", decoded)
     with pytest.raises(OSError, match="stored with Content-Encoding: gzip"):
         files.open_read("memory://b/a")
 
@@ -181,13 +181,11 @@ def test_a_log_line_has_no_credentials():
     "path", [f"gs://user:{SECRET}@b/x", f"https://h/x?Signature={SECRET}"]
 )
 def test_a_path_with_credentials_is_refused(path, capsys, tmp_path):
-    with pytest.raises(
-        UsageError, match="remove the credentials, as the path"
-    ) as caught:
-        refuse_credentials(path)
-    assert SECRET not in str(caught.value)
-    with pytest.raises(UsageError, match="remove the credentials, as the path"):
-        files.exists(path)
+    message = "remove the credentials, as the path"
+    for use in (refuse_credentials, files.exists):
+        with pytest.raises(UsageError, match=message) as caught:
+            use(path)
+        assert SECRET not in str(caught.value)
     for arguments in (
         ("--corpus", f"jsonl:{path}", "--output", str(tmp_path / "run")),
         ("--corpus", "sample:9", "--output", path),

@@ -75,10 +75,8 @@ def test_a_card_says_what_manifest_and_config_hold(tmp_path):
     # Nothing that differs between two trainings that are the same.
     assert "/a/folder" not in text and "/another" not in text
     front = yaml.safe_load(text.split("---\n")[1])
-    tags = front.pop("tags")
-    assert (
-        tags == "summarization precis keras tensorflow abstractive transformer".split()
-    )
+    tags = "summarization precis keras tensorflow abstractive transformer"
+    assert front.pop("tags") == tags.split()
     expected = {"license": "unknown", "library_name": "keras"}
     assert front == {**expected, "pipeline_tag": "summarization"}
 

@@ -40,15 +40,13 @@ RUNS = {
 
 
 def texts_of(rows):
-    return {
-        row["document_id"]: {
-            "method": row["summary_method"],
-            "flags": row["quality_flags"],
-            "abstractive": [summary["text"] for summary in row["abstractive"]],
-            "extractive": [extract["text"] for extract in row["extractive"]],
-        }
-        for row in rows
-    }
+    texts = {}
+    for row in rows:
+        kept = {name: row[name] for name in ("summary_method", "quality_flags")}
+        for name in ("abstractive", "extractive"):
+            kept[name] = [each["text"] for each in row[name]]
+        texts[row["document_id"]] = kept
+    return texts
 
 
 def test_every_way_to_run_gives_the_same_rows(bundle, tmp_path):
@@ -67,14 +65,10 @@ def test_every_way_to_run_gives_the_same_rows(bundle, tmp_path):
         lengths, beams=BEAM_WIDTH, max_source_tokens=MAX_SOURCE_TOKENS
     )
     assert len(batches) >= POOL_BATCHES
-    flags = {
-        "corpus": f"jsonl:{tmp_path}/*.jsonl",
-        "beam_width": BEAM_WIDTH,
-        "bundle": str(bundle),
-        "extractive": "neural,lead,lsa,textrank",
-        "extractive_bundle": str(tmp_path / "selector"),
-        "n_best": 2,
-    }
+    flags = {"corpus": f"jsonl:{tmp_path}/*.jsonl", "bundle": str(bundle)}
+    flags |= {"beam_width": BEAM_WIDTH, "n_best": 2}
+    flags |= {"extractive_bundle": str(tmp_path / "selector")}
+    flags["extractive"] = "neural,lead,lsa,textrank"
     runs = [{**flags, **RUNS[name], "output": str(tmp_path / name)} for name in RUNS]
     (tmp_path / "program.py").write_text(PROGRAM)
     subprocess.run(

@@ -102,11 +102,9 @@ def test_a_bundle_comes_back(bundle, selector, encoder_bundle, tmp_path):
     encoder = EncoderConfig(**config.pop("encoder"))
     assert encoder == encoder_bundle.encoder.config
     assert config == {
-        "format_version": 1,
-        "kind": "extractive",
+        **{"format_version": 1, "kind": "extractive", "precision": "float32"},
         "extractor": dataclasses.asdict(selector.config),
         "features": list(FEATURE_NAMES),
-        "precision": "float32",
     }
 
 

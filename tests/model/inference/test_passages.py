@@ -17,15 +17,8 @@ from precis.model.tokenization.wordpiece import RESERVED_TOKENS, Tokenizer
 
 # Every letter is a token, so any word has as many tokens as letters.
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
-WORDPIECE = Tokenizer(
-    [
-        *RESERVED_TOKENS,
-        "▁",
-        *(f"▁{letter}" for letter in LETTERS),
-        *(f"##{letter}" for letter in LETTERS),
-        *".,!?:-",
-    ]
-)
+STARTS, ENDS = ([f"{mark}{each}" for each in LETTERS] for mark in ("▁", "##"))
+WORDPIECE = Tokenizer([*RESERVED_TOKENS, "▁", *STARTS, *ENDS, *".,!?:-"])
 
 
 @pytest.fixture(scope="module")

@@ -186,20 +186,7 @@ JUDGE = [
 ]
 
 
-REFERENCES = [
-    ("Steven Leifman was there .\na lawyers ' club", None, "steven leifman|lawyer"),
-    # A word of the longest candidate that stands elsewhere too.
-    ("Steven Leifman came .\nLeifman left .", None, "steven leifman|leifman"),
-    # Two that overlap, neither within the other.
-    ("red clay brick", ["Red clay", "clay brick"], "red clay|clay brick"),
-    # A line ends a phrase, as a sentence of the article does.
-    ("judge Steven\nLeifman", None, "judg steven|leifman"),
-    ("", None, ""),
-    ("Leifman", [], ""),
-]
-
-
-@pytest.mark.parametrize(("reference", "story", "expected"), REFERENCES)
+@pytest.mark.parametrize(("reference", "story", "expected"), CANDIDATES["references"])
 def test_a_reference_names_the_longest_candidates(reference, story, expected):
     story = JUDGE if story is None else story
     names = set(filter(None, expected.split("|")))

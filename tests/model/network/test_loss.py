@@ -77,9 +77,8 @@ def sums_and_gradients(parts, *, smoothing: float):
         settings = {"pad_id": PAD, "smoothing": smoothing}
         sums = smoothed_cross_entropy(prediction, TARGETS, **settings)
     gradients = tape.gradient(sums.loss, tensors)
-    return list(map(float, sums)), {
-        n: np.asarray(each) for n, each in gradients.items()
-    }
+    gradients = {name: np.asarray(each) for name, each in gradients.items()}
+    return list(map(float, sums)), gradients
 
 
 def differences(parts, name: str, *, smoothing: float) -> np.ndarray:

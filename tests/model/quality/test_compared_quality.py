@@ -19,13 +19,9 @@ def test_other_methods_and_the_reference_are_measured_as_summaries_are(tmp_path)
         {"id": "first", "article": STORM, "highlights": "The storm hit Larkspur."},
         {"id": "none", "article": STORM},
     ]
-    summarize(
-        corpus=write_jsonl(tmp_path / "news.jsonl", lines),
-        output=tmp_path / "run",
-        min_source_words=3,
-        sentences=1,
-        extractive="lead,lexrank,oracle",
-    )
+    flags = {"corpus": write_jsonl(tmp_path / "news.jsonl", lines), "sentences": 1}
+    flags |= {"min_source_words": 3, "extractive": "lead,lexrank,oracle"}
+    summarize(output=tmp_path / "run", **flags)
     rows = {row["document_id"]: row for row in rows_of(tmp_path / "run")}
     lexrank, oracle = rows["first"]["other_quality"]
     chosen = {item["method"]: item["text"] for item in rows["first"]["extractive"]}

@@ -3,6 +3,7 @@
 import math
 
 import pytest
+from support import read_table
 
 from precis.model.text.sentence_confidence import has_verb, sentence_confidence
 
@@ -27,17 +28,6 @@ def test_the_probability_follows_what_is_seen_in_the_sentence(sentence, logit):
     assert sentence_confidence(sentence) == pytest.approx(1 / (1 + math.exp(-logit)))
 
 
-VERBS = [
-    ("Nobody isn’t here.", True),
-    ("the mayor 's left", True),
-    ("He 's there", True),
-    ("The king's death", True),  # could be `is`
-    ("A king in the red hall", False),
-    ("Scattered clouds", True),  # could be the verb
-    ("", False),
-]
-
-
-@pytest.mark.parametrize(("text", "expected"), VERBS)
+@pytest.mark.parametrize(("text", "expected"), read_table("words")["verbs"])
 def test_a_word_that_looks_like_a_verb_is_found(text, expected):
     assert has_verb(text) is expected
