@@ -11,7 +11,6 @@ from support.command_line import exit_code
 from support.loader_runs import (
     LOCATIONS,
     SCHEMA,
-    check_columns_stay,
     check_loads,
     flags_for,
     make_row,
@@ -31,6 +30,11 @@ from precis.pipelines.warehouse.sql_table import Dialect, group_files
 DIALECTS = {name: Dialect(name) for name in WAREHOUSES}
 
 
+@pytest.fixture
+def connection():
+    return duckdb.connect()
+
+
 def load(connection, run, table="summaries", **flags):
     """Runs the statements of a run in DuckDB."""
     for text in loaders(run=run, for_="duckdb", table=table, **flags).files.values():
@@ -38,15 +42,7 @@ def load(connection, run, table="summaries", **flags):
 
 
 def rows_in(connection, table="summaries"):
-    relation = connection.sql(f"SELECT * FROM {table}")
-    return [
-        dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall()
-    ]
-
-
-@pytest.fixture
-def connection():
-    return duckdb.connect()
+    return connection.sql(f"FROM {table}").to_arrow_table().to_pylist()
 
 
 def test_duckdb_has_every_value_and_the_second_load_changes_nothing(
@@ -62,39 +58,23 @@ def test_duckdb_has_every_value_and_the_second_load_changes_nothing(
     )
     # The staging tables are gone.
     names = {name for (name,) in connection.sql("SHOW TABLES").fetchall()}
-    assert {name for name in names if name.startswith("summaries")} == {
-        *("summaries", "summaries_flat"),
-        *("summaries_extractive", "summaries_abstractive"),
-    }
+    views = {f"summaries_{name}" for name in ("flat", "extractive", "abstractive")}
+    assert {name for name in names if name.startswith("summ")} == {"summaries", *views}
 
 
-def test_columns_that_a_run_does_not_have_stay(tmp_path, connection):
-    check_columns_stay(
-        tmp_path,
-        lambda run, table: load(connection, run, table),
-        lambda table: rows_in(connection, table),
-        lambda: connection.execute(
-            "ALTER TABLE stays ADD COLUMN note VARCHAR; UPDATE stays SET note = 'read'"
-        ),
-    )
-
-
-def test_another_model_adds_rows(tmp_path, connection):
-    run_a = write_run(tmp_path / "a", [make_row(1)], schema=SCHEMA)
-    others = [make_row(1, model_id="n")]
-    run_b = write_run(tmp_path / "b", others, schema=SCHEMA)
-    for run in (run_a, run_b, run_a, run_b):
-        load(connection, run)
-    found = connection.sql("SELECT model_id FROM summaries")
-    assert sorted(found.fetchall()) == [("m",), ("n",)]
-
-
-def test_the_key_can_be_all_columns(tmp_path, connection):
+def test_other_models_add_rows_and_the_key_can_be_all_columns(tmp_path, connection):
+    runs = [
+        write_run(tmp_path / name, [make_row(1, model_id=name)], schema=SCHEMA)
+        for name in "mn"
+    ]
     schema = pa.schema([pa.field("document_id", pa.string(), nullable=False)])
     run = write_run(tmp_path / "a", [{"document_id": "x"}], schema=schema)
     for _ in range(2):
-        load(connection, run, table_key=["document_id"])
-    assert connection.sql("SELECT * FROM summaries").fetchall() == [("x",)]
+        for each in runs:
+            load(connection, each)
+        load(connection, run, "ids", table_key=["document_id"])
+    assert sorted(row["model_id"] for row in rows_in(connection)) == ["m", "n"]
+    assert rows_in(connection, "ids") == [{"document_id": "x"}]
 
 
 def test_a_column_that_only_the_table_or_only_the_run_has(tmp_path, connection):
@@ -115,13 +95,12 @@ def test_a_column_that_only_the_table_or_only_the_run_has(tmp_path, connection):
 def test_a_flat_and_partitioned_run_of_the_command_line_is_loaded(
     tmp_path, connection, capsys
 ):
-    run = tmp_path / "run"
-    flags = ("--partition_by", "split", "--flat")
-    corpus = ("--corpus", "sample:20", "--output", str(run))
-    assert exit_code("summarize", *corpus, *flags) == 0
+    run = str(tmp_path / "run")
+    layout = ("--partition_by", "split", "--flat")
+    assert exit_code("summarize", "--corpus=sample:20", "--output", run, *layout) == 0
     capsys.readouterr()
     for _ in range(2):
-        assert exit_code("loaders", str(run), "--for", "duckdb") == 0
+        assert exit_code("loaders", run, "--for", "duckdb") == 0
         connection.execute(capsys.readouterr().out)
     flat = "SELECT count(*), min(extractive_quality_words) > 0 FROM summaries_flat"
     assert connection.sql(flat).fetchall() == [(20, True)]
@@ -131,60 +110,47 @@ def test_a_flat_and_partitioned_run_of_the_command_line_is_loaded(
     assert in_table.fetchall() == written.order("document_id").fetchall()
 
 
-def row(folder):
-    return write_rows(folder, [1])
-
-
-def rows(*numbers):
-    return lambda folder: write_rows(folder, numbers)
-
-
 COPY = {"for_": "postgresql", "copy_rows": "f"}
-STAGE = {"for_": "snowflake", "location": "gs://b"}
-NO_ROWS = "has no rows, so the columns of the table are unknown"
 
 
 @pytest.mark.parametrize(
-    ("make", "flags", "error", "message"),
+    ("flags", "message"),
     [
-        (str, {}, UsageError, "a does not exist; give the --output of"),
-        (lambda folder: write_run(folder, {}), {}, UsageError, NO_ROWS),
-        (rows(1, 1), {}, DataError, "rows repeat a key, such as"),
-        (row, {"table_key": "id"}, UsageError, "no column 'id'; its columns are"),
-        (row, {"table_key": " ,"}, UsageError, "--table_key is empty; name the"),
-        (row, {"run": ""}, UsageError, "DIR is empty: finished run, the --o"),
+        ({"table_key": "id"}, "no column 'id'; its columns are"),
+        ({"table_key": " ,"}, "--table_key is empty; name the"),
+        ({"run": ""}, "DIR is empty: finished run, the --o"),
+        ({"run": "/none"}, "/none does not exist; give the --output of"),
+        ({"for_": "mysql"}, "`for_=` must be one of bigquery, .*mysql"),
+        ({"table": "news."}, "--table 'news.' is not a name"),
+        ({"table": "n\n\\! ls"}, "contains a line break or NUL"),
+        ({"for_": "postgresql"}, "PostgreSQL needs --copy_rows FILE"),
+        ({"copy_rows": "f"}, "PostgreSQL needs --copy_rows FILE"),
+        ({**COPY, "location": "gs://b/r"}, "from a --location"),
+        ({**COPY, "copy_rows": "gs://b"}, "psql cannot read it"),
+        ({**COPY, "copy_rows": "a\nb"}, "psql cannot read it"),
+        ({"for_": "bigquery"}, "cannot read .*; give --location gs://B"),
+        ({"for_": "databricks"}, "cannot read .* as in /Volumes/news/"),
         (
-            row,
-            {"for_": "mysql"},
-            UsageError,
-            "`for_=` must be one of bigquery, .*mysql",
+            {"for_": "snowflake", "location": "gs://b"},
+            "snowflake cannot read gs://b; .*@STAGE/",
         ),
-        (row, {"table": "news."}, UsageError, "--table 'news.' is not a name"),
-        (row, {"table": "n\n\\! ls"}, UsageError, "contains a line break or NUL"),
-        (row, {"for_": "postgresql"}, UsageError, "PostgreSQL needs --copy_rows FILE"),
-        (row, {"copy_rows": "f"}, UsageError, "PostgreSQL needs --copy_rows FILE"),
-        (row, {**COPY, "location": "gs://b/r"}, UsageError, "from a --location"),
-        (row, {**COPY, "copy_rows": "gs://b"}, UsageError, "psql cannot read it"),
-        (row, {**COPY, "copy_rows": "a\nb"}, UsageError, "psql cannot read it"),
-        (
-            row,
-            {"for_": "bigquery"},
-            UsageError,
-            "cannot read .*; give --location gs://B",
-        ),
-        (
-            row,
-            {"for_": "databricks"},
-            UsageError,
-            "cannot read .* as in /Volumes/news/",
-        ),
-        (row, STAGE, UsageError, "snowflake cannot read gs://b; .*@STAGE/"),
     ],
 )
-def test_what_cannot_be_loaded_is_refused(tmp_path, make, flags, error, message):
-    values = {"run": make(tmp_path / "a"), "for_": "duckdb", **flags}
-    with pytest.raises(error, match=message):
+def test_flags_that_do_not_fit_are_refused(tmp_path, flags, message):
+    values = {"run": write_rows(tmp_path / "a", [1]), "for_": "duckdb", **flags}
+    with pytest.raises(UsageError, match=message):
         loaders(output=tmp_path / "sql", **values)
+    assert not (tmp_path / "sql").exists()
+
+
+def test_runs_without_rows_or_with_repeated_keys_are_refused(tmp_path):
+    runs = write_run(tmp_path / "a", {}), write_rows(tmp_path / "b", [1, 1])
+    with pytest.raises(
+        UsageError, match="has no rows, so the columns of the table are"
+    ):
+        loaders(run=runs[0], for_="duckdb", output=tmp_path / "sql")
+    with pytest.raises(DataError, match="rows repeat a key, such as"):
+        loaders(run=runs[1], for_="duckdb", output=tmp_path / "sql")
     assert not (tmp_path / "sql").exists()
 
 
@@ -219,81 +185,75 @@ REQUIRED = pa.field("x", pa.int32(), nullable=False)
 SENTENCES = pa.list_(
     pa.field("element", pa.struct([REQUIRED, pa.field("y", pa.list_(pa.string()))]))
 )
+# A type of Arrow, and the types of the warehouses.
+TYPES = {
+    SENTENCES: "ARRAY<STRUCT<`x` INT64, `y` ARRAY<STRING>>>|ARRAY|"
+    "ARRAY<STRUCT<`x`: INT, `y`: ARRAY<STRING>>>|"
+    'STRUCT("x" INTEGER, "y" VARCHAR[])[]|JSONB|'
+    "Array(Tuple(`x` Nullable(Int32), `y` Array(Nullable(String))))",
+    pa.timestamp("us", "UTC"): "TIMESTAMP|TIMESTAMP_LTZ|TIMESTAMP|TIMESTAMPTZ|"
+    "TIMESTAMPTZ|DateTime64(6, 'UTC')",
+    pa.decimal128(38, 12): "BIGNUMERIC(38, 12)|NUMBER(38, 12)|DECIMAL(38, 12)|"
+    "DECIMAL(38, 12)|NUMERIC(38, 12)|Decimal(38, 12)",
+    pa.uint32(): "INT64|INTEGER|BIGINT|UINTEGER|BIGINT|UInt32",
+}
 
 
-@pytest.mark.parametrize(
-    ("kind", "types"),
-    [
-        (
-            SENTENCES,
-            "ARRAY<STRUCT<`x` INT64, `y` ARRAY<STRING>>>|ARRAY|"
-            "ARRAY<STRUCT<`x`: INT, `y`: ARRAY<STRING>>>|"
-            'STRUCT("x" INTEGER, "y" VARCHAR[])[]|JSONB|'
-            "Array(Tuple(`x` Nullable(Int32), `y` Array(Nullable(String))))",
-        ),
-        (
-            pa.timestamp("us", "UTC"),
-            "TIMESTAMP|TIMESTAMP_LTZ|TIMESTAMP|TIMESTAMPTZ|TIMESTAMPTZ|"
-            "DateTime64(6, 'UTC')",
-        ),
-        (
-            pa.decimal128(38, 12),
-            "BIGNUMERIC(38, 12)|NUMBER(38, 12)|DECIMAL(38, 12)|DECIMAL(38, 12)|"
-            "NUMERIC(38, 12)|Decimal(38, 12)",
-        ),
-        (pa.uint32(), "INT64|INTEGER|BIGINT|UINTEGER|BIGINT|UInt32"),
-    ],
-)
-def test_a_column_has_a_type_in_every_dialect(kind, types):
-    found = [each.type_of(kind, "c", may_be_null=False) for each in DIALECTS.values()]
-    assert found == types.split("|")
-
-
-@pytest.mark.parametrize(
-    ("name", "kind", "message"),
-    [
+def test_columns_have_types_in_every_dialect_or_are_refused():
+    for kind, types in TYPES.items():
+        found = [
+            each.type_of(kind, "c", may_be_null=False) for each in DIALECTS.values()
+        ]
+        assert found == types.split("|")
+    moment = pa.struct([("d", pa.time32("ms"))])
+    for name, kind, message in (
         ("bigquery", pa.uint64(), "'c' is uint64, which bigquery does not .*c:st"),
         ("bigquery", pa.decimal256(76, 2), "'c' is decimal256"),
-        ("clickhouse", pa.struct([("d", pa.time32("ms"))]), r"'c\.d' is time32\[ms\]"),
+        ("clickhouse", moment, r"'c\.d' is time32\[ms\]"),
         ("postgresql", pa.list_(pa.duration("s")), "'c' is duration"),
-    ],
-)
-def test_a_type_without_a_counterpart_is_refused(name, kind, message):
-    with pytest.raises(UsageError, match=message):
-        DIALECTS[name].type_of(kind, "c", may_be_null=True)
+    ):
+        with pytest.raises(UsageError, match=message):
+            DIALECTS[name].type_of(kind, "c", may_be_null=True)
 
 
-@pytest.mark.parametrize(
-    ("name", "texts"),
-    [
-        ("duckdb", ['"Az"', '"a""b"', '"a`b\\c"', "'it''s\\n'", "'a\r\nb'"]),
-        ("postgresql", ['"Az"', '"a""b"', '"a`b\\c"', "'it''s\\n'", "'a\r\nb'"]),
-        ("snowflake", ['"AZ"', '"a""b"', '"a`b\\c"', r"'it\'s\\n'", r"'a\r\nb'"]),
-        ("databricks", ["`Az`", '`a"b`', "`a``b\\c`", r"'it\'s\\n'", r"'a\r\nb'"]),
-        ("clickhouse", ["`Az`", '`a"b`', r"`a\`b\\c`", r"'it\'s\\n'", r"'a\r\nb'"]),
-    ],
-)
-def test_names_and_texts_are_quoted(name, texts):
-    dialect = DIALECTS[name]
-    names = [dialect.quoted(word) for word in ("Az", 'a"b', "a`b\\c")]
-    assert [*names, *map(dialect.literal, ("it's\\n", "a\r\nb"))] == texts
+PLAIN = ['"Az"', '"a""b"', '"a`b\\c"', "'it''s\\n'", "'a\r\nb'"]
+ESCAPED = [r"'it\'s\\n'", r"'a\r\nb'"]
+QUOTED = {
+    "duckdb": PLAIN,
+    "postgresql": PLAIN,
+    "snowflake": ['"AZ"', '"a""b"', '"a`b\\c"', *ESCAPED],
+    "databricks": ["`Az`", '`a"b`', "`a``b\\c`", *ESCAPED],
+    "clickhouse": ["`Az`", '`a"b`', r"`a\`b\\c`", *ESCAPED],
+}
+
+
+def test_names_and_texts_are_quoted():
+    for dialect, texts in ((DIALECTS[name], texts) for name, texts in QUOTED.items()):
+        names = [dialect.quoted(word) for word in ("Az", 'a"b', "a`b\\c")]
+        assert [*names, *map(dialect.literal, ("it's\\n", "a\r\nb"))] == texts
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Runs with nested columns, in partitions, and with plain columns."""
+    folder = tmp_path_factory.mktemp("runs")
+    schema = flat_schema(SUMMARY_SCHEMA).remove_metadata()
+    row = {field.name: zero_of(field.type) for field in schema}
+    write_rows(folder / "nested", range(4))
+    write_partitions(folder / "partitioned")
+    write_run(folder / "flat", [row], schema=schema)
+    return folder
+
+
+def zero_of(kind):
+    return "" if pa.types.is_string(kind) else pa.scalar(0).cast(kind).as_py()
 
 
 @pytest.mark.parametrize("make", ["nested", "partitioned", "flat"])
 @pytest.mark.parametrize("name", DIALECTS)
-def test_every_statement_is_parsed_in_its_dialect(tmp_path, name, make):
-    if make == "flat":
-        schema = flat_schema(SUMMARY_SCHEMA).remove_metadata()
-        row = dict.fromkeys(schema.names, "")
-        for field in schema:
-            if not pa.types.is_string(field.type):
-                row[field.name] = False if pa.types.is_boolean(field.type) else 0
-        run = write_run(tmp_path / "a", [row], schema=schema)
-    else:
-        write = {"nested": lambda path: write_rows(path, range(4))}
-        run = write.get(make, write_partitions)(tmp_path / "a")
+def test_every_statement_is_parsed_in_its_dialect(tmp_path, runs, name, make):
     table = "prod-1.news.daily" if name == "bigquery" else "prod.news.daily"
-    result = loaders(run=run, table=table, **flags_for(name, tmp_path))
+    result = loaders(run=runs / make, table=table, **flags_for(name, tmp_path))
     dialect = "postgres" if name == "postgresql" else name
     kinds = []
     for text in result.files.values():
@@ -308,6 +268,34 @@ def test_every_statement_is_parsed_in_its_dialect(tmp_path, name, make):
     merge = "Insert" if name in ("clickhouse", "postgresql") else "Merge"
     kinds = [kind for kind in kinds if kind != "Set"]
     assert kinds[0] == "Create" and merge in kinds and "Drop" in kinds
+
+
+def test_the_rows_for_postgresql(tmp_path):
+    columns = {"text": pa.string(), "share": pa.float64(), "thumbnail": pa.binary()}
+    columns |= {"is_live": pa.bool_(), "tags": pa.list_(pa.string())}
+    key = pa.field("document_id", pa.string(), nullable=False)
+    schema = pa.schema([key, *columns.items()])
+    rows = [
+        ("x", "a\tb\nc\rd\\e \\N", float("-inf"), b"\x00A", True, ["\0", "\\u0000"]),
+        ("y", "nul \0 here", float("nan"), None, False, []),
+        ("z", None, 0.1, b"", None, None),
+    ]
+    values = [dict(zip(schema.names, row, strict=True)) for row in rows]
+    run = write_run(tmp_path / "a", values, schema=schema)
+    path = tmp_path / "rows.copy"
+    flags = {"for_": "postgresql", "copy_rows": path, "table_key": "document_id"}
+    result = loaders(run=run, **flags)
+    tags = '["\ufffd","\\\\\\\\u0000"]'
+    assert path.read_text(encoding="utf-8").split("\n") == [
+        f"x\ta\\tb\\nc\\rd\\\\e \\\\N\t-inf\t\\\\x0041\tTrue\t{tags}",
+        "y\tnul \ufffd here\tnan\t\\N\tFalse\t[]",
+        "z\t\\N\t0.1\t\\\\x\t\\N\t\\N",
+        "",
+    ]
+    assert result.replaced_nuls == 2
+    copy = result.files["load.sql"].splitlines()[-1]
+    assert copy.startswith('\\copy "summaries_staging_a" ("document_id", "text", ')
+    assert copy.endswith(f"FROM '{path}' WITH (ENCODING 'UTF8')")
 
 
 def test_the_loads_name_every_file_and_value(tmp_path):
@@ -345,37 +333,3 @@ def test_files_are_grouped_by_folder_and_values_at_most_a_thousand_at_once():
         *(("@news/data/", 1000, {}), ("@news/data/", 1, {})),
         *(("@news/data/s=n/", 2, {"s": "''"}), ("@news/data/s=n/", 1, {"s": "NULL"})),
     ]
-
-
-def test_the_rows_for_postgresql(tmp_path):
-    schema = pa.schema(
-        [
-            pa.field("document_id", pa.string(), nullable=False),
-            pa.field("text", pa.string()),
-            pa.field("share", pa.float64()),
-            pa.field("thumbnail", pa.binary()),
-            pa.field("is_live", pa.bool_()),
-            pa.field("tags", pa.list_(pa.string())),
-        ]
-    )
-    rows = [
-        ("x", "a\tb\nc\rd\\e \\N", float("-inf"), b"\x00A", True, ["\0", "\\u0000"]),
-        ("y", "nul \0 here", float("nan"), None, False, []),
-        ("z", None, 0.1, b"", None, None),
-    ]
-    values = [dict(zip(schema.names, row, strict=True)) for row in rows]
-    run = write_run(tmp_path / "a", values, schema=schema)
-    path = tmp_path / "rows.copy"
-    flags = {"for_": "postgresql", "copy_rows": path, "table_key": "document_id"}
-    result = loaders(run=run, **flags)
-    assert path.read_text(encoding="utf-8").split("\n") == [
-        "x\ta\\tb\\nc\\rd\\\\e \\\\N\t-inf\t\\\\x0041\tTrue\t"
-        '["\ufffd","\\\\\\\\u0000"]',
-        "y\tnul \ufffd here\tnan\t\\N\tFalse\t[]",
-        "z\t\\N\t0.1\t\\\\x\t\\N\t\\N",
-        "",
-    ]
-    assert result.replaced_nuls == 2
-    copy = result.files["load.sql"].splitlines()[-1]
-    assert copy.startswith('\\copy "summaries_staging_a" ("document_id", "text", ')
-    assert copy.endswith(f"FROM '{path}' WITH (ENCODING 'UTF8')")

@@ -16,11 +16,14 @@ def address(tmp_path) -> str:
     return f"delta://{tmp_path}/table"
 
 
+def table_of(address):
+    return DeltaTable(address.removeprefix("delta://"))
+
+
 def rows_in(address):
     """The rows by document, read by DuckDB from the files of the present version."""
-    table = DeltaTable(address.removeprefix("delta://"))
-    read = duckdb.read_parquet(table.file_uris(), union_by_name=True)
-    rows = [dict(zip(read.columns, row, strict=True)) for row in read.fetchall()]
+    read = duckdb.read_parquet(table_of(address).file_uris(), union_by_name=True)
+    rows = read.to_arrow_table().to_pylist()
     assert len({row["document_id"] for row in rows}) == len(rows)
     return {row["document_id"]: row for row in rows}
 
@@ -34,52 +37,33 @@ def test_runs_are_merged_by_their_key_and_loaded_once(tmp_path, address):
     again = load_run(first, address)
     assert (again.was_noop, again.version) == (True, "1")
     rows = rows_in(address)
-    assert {name: row["summary"] for name, row in rows.items()} == {
-        "x": "x by a",
-        "y": "y by b",
-        "z": "z by b",
-    }
+    found = {name: row["summary"] for name, row in rows.items()}
+    assert found == {"x": "x by a", "y": "y by b", "z": "z by b"}
     assert rows["x"]["sentences"] == [{"text": "x", "rank": 1}]
-    (latest, _) = DeltaTable(address.removeprefix("delta://")).history()
+    (latest, _) = table_of(address).history()
     assert latest["precis.run_id"] == "b"
-
-
-def test_a_load_is_known_when_the_log_is_gone(tmp_path, address):
-    first = write_run(tmp_path / "a", rows_of("xy"))
-    load_run(first, address)
-    load_run(write_run(tmp_path / "b", rows_of("xz", "b")), address)
-    table = DeltaTable(address.removeprefix("delta://"))
-    table.create_checkpoint()
+    # A load is also known when the log is gone.
+    table_of(address).create_checkpoint()
     for number in (0, 1):
         (tmp_path / "table" / "_delta_log" / f"{number:020}.json").unlink()
     assert load_run(first, address).was_noop
 
 
-def test_columns_follow_the_runs(tmp_path, address):
+def test_columns_follow_the_runs_and_those_that_a_run_lacks_stay(tmp_path, address):
     load_run(write_run(tmp_path / "a", rows_of("xy")), address)
     schema = SCHEMA.append(pa.field("author", pa.string()))
     run = write_run(tmp_path / "b", rows_of("y", "b", author="Ann"), schema=schema)
     load_run(run, address)
-    rows = rows_in(address)
-    assert (rows["x"]["author"], rows["y"]["author"]) == (None, "Ann")
-
-
-def test_columns_that_a_run_does_not_have_stay(tmp_path, address):
-    schema = SCHEMA.append(pa.field("author", pa.string()))
-    run = write_run(tmp_path / "a", rows_of("xy", author="Ann"), schema=schema)
-    load_run(run, address)
-    table = DeltaTable(address.removeprefix("delta://"))
+    table = table_of(address)
     table.alter.add_columns([Field("note", "string")])
     table.update(updates={"note": "'read'"})
-    load_run(write_run(tmp_path / "b", rows_of("yz", "b")), address)
-    found = {
-        name: (row["summary"], row["author"], row["note"])
-        for name, row in rows_in(address).items()
-    }
-    assert found == {
-        "x": ("x by a", "Ann", "read"),
-        "y": ("y by b", "Ann", "read"),
-        "z": ("z by b", None, None),
+    load_run(write_run(tmp_path / "c", rows_of("yz", "c")), address)
+    names = ("summary", "author", "note")
+    rows = rows_in(address).items()
+    assert {key: tuple(row[name] for name in names) for key, row in rows} == {
+        "x": ("x by a", None, "read"),
+        "y": ("y by c", "Ann", "read"),
+        "z": ("z by c", None, None),
     }
 
 
@@ -97,32 +81,32 @@ def test_later_runs_bring_nulls_and_fields(tmp_path, address, is_strict):
         kind = pa.list_(pa.field("element", item))
         # Later versions may describe a column in other words.
         words = {"description": f"by {run_id}"}
-        schema = pa.schema(
-            [
-                *(SCHEMA.field(name) for name in SCHEMA.names[:-2]),
-                pa.field("words", pa.int32()),
-                pa.field("sentences", kind, metadata=words),
-            ]
-        )
+        changed = [
+            pa.field("words", pa.int32()),
+            pa.field("sentences", kind, metadata=words),
+        ]
         sentences = [{"text": "y", "rank": None, "score": 0.5}, None]
-        columns = {"words": None, "sentences": sentences}
-        rows = [*rows_of("y", run_id, **columns), *rows_of("w", run_id, sentences=None)]
+        rows = rows_of("y", run_id, words=None, sentences=sentences)
+        rows += rows_of("w", run_id, sentences=None)
+        schema = pa.schema([*list(SCHEMA)[:-2], *changed])
         load_run(write_run(tmp_path / run_id, rows, schema=schema), address)
     # An earlier run, without the new field.
     load_run(write_run(tmp_path / "d", rows_of("z", "d")), address)
     rows = rows_in(address)
-    assert {name: row["summary"][-1] for name, row in rows.items()} == dict(
-        x="a", y="c", z="d", w="c"
-    )
+    by = {name: row["summary"][-1] for name, row in rows.items()}
+    assert by == {"x": "a", "y": "c", "z": "d", "w": "c"}
     for name in "xz":  # delta-rs would make the lists of rows that stay null.
         assert rows[name]["sentences"] == [{"text": name, "rank": 1, "score": None}]
     assert (rows["y"]["words"], rows["y"]["sentences"]) == (None, sentences)
     assert (rows["w"]["words"], rows["w"]["sentences"]) == (3, None)
-    fields = DeltaTable(address.removeprefix("delta://")).schema().fields
-    required = {field.name for field in fields if not field.nullable}
+    fields = {field.name: field for field in table_of(address).schema().fields}
+    required = {name for name, field in fields.items() if not field.nullable}
     assert required == {"document_id", "source_file", "source_position"}
-    shown = next(field for field in fields if field.name == "summary")
-    assert shown.metadata["description"].startswith("the text to show")
+    shown = fields["summary"].metadata["description"]
+    assert shown.startswith("the text to show")
+
+
+RANKED = pa.list_(pa.struct({"text": pa.string(), "rank": pa.int64()}))
 
 
 @pytest.mark.parametrize(
@@ -131,22 +115,17 @@ def test_later_runs_bring_nulls_and_fields(tmp_path, address, is_strict):
         ("words", pa.list_(pa.string()), "column 'words' is array in the run, but int"),
         ("words", pa.duration("s"), ".*Duration.s."),
         ("sentences", pa.list_(pa.int32()), ".*incompatible types: struct.*int32"),
-        (
-            "sentences",
-            pa.list_(pa.struct({"text": pa.string(), "rank": pa.int64()})),
-            ".*Cannot merge types integer and long",
-        ),
+        ("sentences", RANKED, ".*Cannot merge types integer and long"),
     ],
 )
 def test_types_that_do_not_fit_are_refused(tmp_path, address, name, kind, message):
     load_run(write_run(tmp_path / "a", rows_of("xy")), address)
     schema = SCHEMA.set(SCHEMA.get_field_index(name), pa.field(name, kind))
     run = write_run(tmp_path / "b", rows_of("y", **{name: None}), schema=schema)
-    with pytest.raises(
-        DataError, match=f"the run does not fit into .*/table: {message}.*; l"
-    ):
+    message = f"the run does not fit into .*/table: {message}.*; l"
+    with pytest.raises(DataError, match=message):
         load_run(run, address)
-    assert DeltaTable(address.removeprefix("delta://")).version() == 0
+    assert table_of(address).version() == 0
 
 
 @pytest.mark.parametrize(
@@ -196,27 +175,18 @@ def test_another_writer_is_reported(tmp_path, address, monkeypatch):
     assert load_run(run, address).replaced == 1
 
 
-@pytest.mark.parametrize("is_there", [False, True])
-def test_an_empty_text_in_a_column_of_partitions_is_refused(
-    tmp_path, address, is_there
-):
-    rows = [*rows_of("x"), *rows_of("y", split="")]
-    parts = {"split=test/part-0.parquet": rows[:1], "split=/part-0.parquet": rows[1:]}
-    if is_there:
-        load_run(write_run(tmp_path / "a", dict([*parts.items()][:1])), address)
-        parts = {"part-0.parquet": rows}
-    run = write_run(tmp_path / "b", parts)
-    with pytest.raises(
-        DataError, match="table: 'split' is empty in a row, but a partition"
-    ):
-        load_run(run, address)
-
-
-def test_a_partitioned_run_makes_a_partitioned_table(tmp_path, address):
+def test_partitions_are_of_the_run_and_have_no_empty_text(tmp_path, address):
     parts = {
         "split=test/part-0.parquet": rows_of("x"),
-        "split=train/part-0.parquet": rows_of("y", split="train"),
+        "split=/part-0.parquet": rows_of("y", split=""),
     }
-    load_run(write_run(tmp_path / "a", parts), address)
-    table = DeltaTable(address.removeprefix("delta://"))
-    assert table.metadata().partition_columns == ["split"]
+    refused = "table: 'split' is empty in a row, but a partition"
+    run = write_run(tmp_path / "b", parts)
+    with pytest.raises(DataError, match=refused):
+        load_run(run, address)
+    first, *_ = parts.items()
+    load_run(write_run(tmp_path / "a", dict([first])), address)
+    assert table_of(address).metadata().partition_columns == ["split"]
+    run = write_run(tmp_path / "c", sum(parts.values(), []))
+    with pytest.raises(DataError, match=refused):
+        load_run(run, address)
