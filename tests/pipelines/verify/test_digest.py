@@ -71,16 +71,13 @@ def test_the_form_of_a_column_does_not_count():
     points = [{"a": 1, "b": 2.5}, None, {"a": 3, "b": None}, {"a": 4, "b": 1.0}]
     lists = [["a"], None, [], ["b", "c"]]
     plain = pa.table({"t": texts, "n": numbers, "p": points, "l": lists})
-    other = pa.table(
-        {
-            "l": pa.array(lists, pa.large_list(pa.large_string())),
-            "p": pa.array(points, pa.struct([("b", pa.float32()), ("a", pa.int8())])),
-            "n": pa.array(numbers, pa.int16()),
-            "t": pa.array(texts).dictionary_encode(),
-            "run_id": ["r"] * 4,
-            "more": pa.nulls(4),
-        }
-    )
+    columns = {
+        "l": pa.array(lists, pa.large_list(pa.large_string())),
+        "p": pa.array(points, pa.struct([("b", pa.float32()), ("a", pa.int8())])),
+        "n": pa.array(numbers, pa.int16()),
+        "t": pa.array(texts).dictionary_encode(),
+    }
+    other = pa.table({**columns, "run_id": ["r"] * 4, "more": pa.nulls(4)})
     assert encode_rows(plain) == encode_rows(other)
     assert encode_rows(plain.slice(2)) == encode_rows(plain)[2:]
 

@@ -21,8 +21,8 @@ import precis
 from precis.model import files
 from precis.model.errors import DataError, UsageError
 from precis.model.finished import listed_files
+from precis.pipelines.run.result_files import describe_file
 
-DESCRIPTIONS = {"run": "manifest.json", "records": "dataset.json"}
 CHANGED = "its checksum differs from the checksum in"
 FOREIGN = "is not part of the result"
 NO_RECORD = "the corpus has no record at this place"
@@ -46,11 +46,6 @@ def run(copy):
     return copy("run")
 
 
-def edit(folder, change):
-    (name,) = {*DESCRIPTIONS.values()} & {*os.listdir(folder)}
-    edit_description(folder / name, change)
-
-
 def first(folder, pattern):
     """The first file that matches, and its name in the folder."""
     path = sorted(folder.glob(pattern))[0]
@@ -59,22 +54,22 @@ def first(folder, pattern):
 
 def flipped(content):
     """A content with one other bit in its middle."""
-    middle = len(content) // 2
-    return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+    changed = bytearray(content)
+    changed[len(content) // 2] ^= 1
+    return bytes(changed)
 
 
-def list_again(folder, path, rows=None):
-    """Makes a description that fits a file as it is now."""
+def list_again(run, path, rows=None):
+    """Makes a manifest that fits a file as it is now."""
+    name = str(path.relative_to(run))
 
-    def change(description):
-        for file in listed_files(str(folder / "manifest.json"), description):
-            if file["file"] == str(path.relative_to(folder)):
-                file["bytes"] = path.stat().st_size
-                file["sha256"] = files.sha256_file(str(path))
-                if rows is not None:
-                    file["rows"] = rows
+    def change(manifest):
+        for file in listed_files(str(run / "manifest.json"), manifest):
+            if file["file"] == name:
+                listed = file["rows"] if rows is None else rows
+                file.update(describe_file(str(run), name, rows=listed))
 
-    edit(folder, change)
+    edit_description(run / "manifest.json", change)
 
 
 def change_rows(run, change):
@@ -83,7 +78,7 @@ def change_rows(run, change):
     old = pq.read_table(path)
     table = change(old).replace_schema_metadata(old.schema.metadata)
     pq.write_table(table, path)
-    list_again(run, path, table.num_rows)
+    list_again(run, path, rows=table.num_rows)
     return name
 
 
@@ -94,7 +89,7 @@ def change_dead_letters(folder, change):
     dead_letters = list(map(json.loads, lines))
     changed = change(dead_letters)
     path.write_bytes(gzip.compress("\n".join(map(json.dumps, changed)).encode()))
-    list_again(folder, path, len(changed))
+    list_again(folder, path, rows=len(changed))
     return name, dead_letters
 
 
@@ -115,15 +110,13 @@ def test_what_is_whole_has_no_findings(whole, corpus, capsys):
     for kind, folder in whole.items():
         sizes = [path.stat().st_size for path in folder.rglob("*") if path.is_file()]
         assert exit_code("verify", str(folder)) == 0
-        note = (
-            "note: document_id: 1 rows repeat the id of an earlier row, such as 'd00'"
+        *notes, last = capsys.readouterr().out.splitlines()
+        repeated = "note: document_id: 1 rows repeat the id of an earlier row, such as "
+        assert [note.partition("'d00';")[0] for note in notes] == (
+            [repeated] * (kind == "run")
         )
-        printed = capsys.readouterr().out.splitlines()
-        assert [line.partition(";")[0] for line in printed] == [
-            *[note] * (kind == "run"),
-            f"{kind} {folder} is complete and unchanged "
-            f"({len(sizes)} files, {sum(sizes):,} bytes)",
-        ]
+        size = f"{len(sizes)} files, {sum(sizes):,} bytes"
+        assert last == f"{kind} {folder} is complete and unchanged ({size})"
     result = precis.verify(folder=whole["run"], corpus=corpus)
     assert (result.kind, result.findings, len(result.notes)) == ("run", [], 1)
 
@@ -174,27 +167,23 @@ def test_additional_files_are_named(copy, kind, names):
     assert {*findings(folder)} == {f"{name}: {FOREIGN}" for name in names.split()}
 
 
-def test_odd_entries_of_a_folder_are_named(run):
+def test_odd_entries_of_a_folder_and_files_of_a_job_are_named(run):
     """A name that is not UTF-8, one with a line break, links, and a pipe."""
+    for name in ("job.json", "infer/00000.json"):
+        files.write_bytes(str(run / "_tasks" / name), b"{}")
+    job = "a job is running here or was stopped; run the same command to finish it"
+    assert findings(run) == [f"_tasks: {job}"]
     (run / os.fsdecode(b"data/\xff")).touch()
     (run / "data" / "a\nb").touch()
     (run / "data" / "dangling").symlink_to(run / "nowhere")
     (run / "data" / "loop").symlink_to(run / "data")
     os.mkfifo(run / "data" / "pipe")
     names = ("\\udcff", "a\\nb", "dangling", "pipe", "loop")
-    assert {*findings(run)} == {f"data/{name}: {FOREIGN}" for name in names}
+    foreign = {f"data/{name}: {FOREIGN}" for name in names}
+    assert {*findings(run)} == {f"_tasks: {job}", *foreign}
 
 
-def test_files_of_a_job_are_named_once(run):
-    for name in ("job.json", "infer/00000.json"):
-        files.write_bytes(str(run / "_tasks" / name), b"{}")
-    line = "a job is running here or was stopped; run the same command to finish it"
-    assert findings(run) == [f"_tasks: {line}"]
-
-
-OTHER_CHECKSUM = (
-    "manifest.json: its checksum differs from the checksum in _SUCCESS; one of them was"
-)
+OTHER_CHECKSUM = f"manifest.json: {CHANGED} _SUCCESS; one of them was"
 
 
 @pytest.mark.parametrize(
@@ -236,42 +225,35 @@ def test_no_command_believes_a_damaged_run(run, name, change, line, corpus, tmp_
         precis.summarize(corpus=corpus, reuse=run, **out)
 
 
-def _set(*keys, value):
-    def change(description):
-        inner = description
-        for key in keys[:-1]:
-            inner = inner[key]
-        inner[keys[-1]] = value
-
-    return change
-
-
 @pytest.mark.parametrize(
-    ("kind", "change", "line"),
+    ("name", "path", "value", "line"),
     [
-        ("run", _set("files", value=None), "damaged ("),
-        ("run", _set("files", 0, "file", value="../x"), "it lists the file '../x', "),
-        ("run", _set("files", 0, "file", value=3), "it lists the file 3, "),
-        ("run", _set("sources", value={"a": []}), "damaged ("),
-        (
-            "run",
-            _set("counts", "read", value="1"),
-            "counts.read is 1, but the sum over",
-        ),
-        ("run", _set("schema_version", value=2), "schema_version is 2, but this "),
-        ("run", _set("run_id", value=5), "run_id does not match the fing"),
-        ("run", _set("settings", value={}), "settings_id does not match the set"),
-        ("records", _set("format_version", value=7), "format_version is 7, but t"),
-        ("records", _set("splits", value={"a": 1}), "damaged ("),
-        ("records", lambda c: c.pop("seed"), "damaged ("),
-        ("records", _set("counts", "written", value=1), "counts.written is 1, but th"),
+        ("manifest.json", ["files"], None, "damaged ("),
+        ("manifest.json", ["files", 0, "file"], "../x", "it lists the file '../x', "),
+        ("manifest.json", ["files", 0, "file"], 3, "it lists the file 3, "),
+        ("manifest.json", ["sources"], {"a": []}, "damaged ("),
+        ("manifest.json", ["counts", "read"], "1", "counts.read is 1, but the sum ov"),
+        ("manifest.json", ["schema_version"], 2, "schema_version is 2, but this "),
+        ("manifest.json", ["run_id"], 5, "run_id does not match the fing"),
+        ("manifest.json", ["settings"], {}, "settings_id does not match the set"),
+        ("dataset.json", ["format_version"], 7, "format_version is 7, but t"),
+        ("dataset.json", ["splits"], {"a": 1}, "damaged ("),
+        ("dataset.json", ["seed"], "removed", "damaged ("),
+        ("dataset.json", ["counts", "written"], 1, "counts.written is 1, but th"),
     ],
 )
-def test_an_edited_value_of_a_description_is_named(copy, kind, change, line):
-    folder = copy(kind)
-    edit(folder, change)
+def test_an_edited_value_of_a_description_is_named(copy, name, path, value, line):
+    def change(inner):
+        for key in path[:-1]:
+            inner = inner[key]
+        inner[path[-1]] = value
+        if value == "removed":
+            del inner[path[-1]]
+
+    folder = copy("run" if name == "manifest.json" else "records")
+    edit_description(folder / name, change)
     named = [text for text in findings(folder) if line in text]
-    assert named and all(text.startswith(DESCRIPTIONS[kind]) for text in named)
+    assert named and all(text.startswith(name) for text in named)
 
 
 def test_counts_of_a_source_file_that_do_not_add_up_are_named(run):
@@ -280,7 +262,7 @@ def test_counts_of_a_source_file_that_do_not_add_up_are_named(run):
         counts["written"] -= 1
         manifest["counts"]["written"] -= 1
 
-    edit(run, change)
+    edit_description(run / "manifest.json", change)
     unequal, rows = findings(run)
     assert unequal.startswith("manifest.json: the run read ")
     assert "but accounts for written " in unequal
@@ -311,10 +293,9 @@ def test_rows_and_letters_that_are_missing_or_repeated_are_named(copy):
     rows = pq.read_metadata(path).num_rows
     change_rows(run, lambda table: table.slice(1))
     assert any(line.startswith("manifest.json: rows of ") for line in findings(run))
-    list_again(run, path, rows)
-    assert findings(run) == [
-        f"{name}: has {rows - 1} rows, but the manifest lists {rows}"
-    ]
+    list_again(run, path, rows=rows)
+    count = f"{name}: has {rows - 1} rows, but the manifest lists {rows}"
+    assert findings(run) == [count]
     path.write_bytes(content[name])
     change_rows(run, lambda table: pa.concat_tables([table, table.slice(1, 1)]))
     assert f"{name}, row {rows}: its document has another row" in findings(run)
@@ -323,13 +304,12 @@ def test_rows_and_letters_that_are_missing_or_repeated_are_named(copy):
     assert findings(run)[0].startswith(f"{name}: cannot be read as rows of a run: ")
     path.write_bytes(content[name])
     list_again(run, path)
-    dead_letters_name, dead_letters = change_dead_letters(run, lambda given: given[1:])
+    name, dead_letters = change_dead_letters(run, lambda given: given[1:])
     assert any("manifest.json: failed of " in line for line in findings(run))
-    list_again(run, run / dead_letters_name, len(dead_letters))
-    count = (
-        f"has {len(dead_letters) - 1} rows, but the manifest lists {len(dead_letters)}"
-    )
-    assert findings(run) == [f"{dead_letters_name}: {count}"]
+    rows = len(dead_letters)
+    list_again(run, run / name, rows=rows)
+    count = f"{name}: has {rows - 1} rows, but the manifest lists {rows}"
+    assert findings(run) == [count]
 
 
 def test_rows_and_letters_of_another_run_are_named(run):
@@ -404,16 +384,14 @@ def test_documents_with_no_row_or_letter_or_with_two_are_named(run, corpus):
     _, (lost, twice, *_) = change_dead_letters(run, change)
     change_rows(run, with_value("source_position", 1, lost["source_position"]))
     lines = findings(run, corpus=corpus)
-    assert (
-        f"{source}, {lost['source_position']}: the record is unusable but has a row"
-        in lines
-    )
+    place = f"{source}, {lost['source_position']}"
+    assert f"{place}: the record is unusable but has a row" in lines
     assert f"{source}, byte 2: {NO_RECORD}" in lines
-    for place in (places[2], twice["source_position"]):
-        assert f"{source}, {place}: {SEVERAL}" in lines
+    for several in (places[2], twice["source_position"]):
+        assert f"{source}, {several}: {SEVERAL}" in lines
     change_rows(run, with_value("source_position", 1, "byte 1"))
-    line = f"{lost['source_position']}: the record has no row or dead letter"
-    assert f"{source}, {line}" in findings(run, corpus=corpus)
+    lines = findings(run, corpus=corpus)
+    assert f"{place}: the record has no row or dead letter" in lines
 
 
 def test_a_corpus_is_read_with_the_flags_of_the_run(tmp_path):
@@ -441,10 +419,8 @@ def test_a_run_of_two_corpora_is_compared_with_both(tmp_path, capsys):
     assert exit_code("verify", run, both[0]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith(f"{tmp_path}/b.jsonl, byte 0: ")
-    outcome = (
-        f"run {run} is complete and unchanged, but differs from --corpus: 1 finding ab"
-    )
-    assert lines[1].startswith(outcome)
+    outcome = "is complete and unchanged, but differs from --corpus: 1 finding ab"
+    assert lines[1].startswith(f"run {run} {outcome}")
     other = write_jsonl(tmp_path / "c.jsonl", documents)
     message = f"{other} is not the corpus of this run, which read {tmp_path}/a.json"
     with pytest.raises(UsageError, match=message):
@@ -462,48 +438,31 @@ def test_folders_that_cannot_be_verified_are_refused(tmp_path, bundle):
         findings(bundle, corpus="sample:3")
 
 
-def _replaced(name, old, new):
-    def change(folder):
-        text = (folder / name).read_text()
-        (folder / name).write_text(text.replace(old, new, 1))
-
-    return change
-
-
-def _removed(name):
-    return lambda folder: (folder / name).unlink()
-
-
 @pytest.mark.parametrize(
-    ("change", "line"),
+    ("name", "old", "new", "line"),
     [
-        (_replaced("manifest.json", 'l_id": "', 'l_id": "0'), "manifest.json: mod"),
-        (
-            _replaced("manifest.json", '"format_version": 1', '"format_version": 7'),
-            "manifest.json: this precis cannot read it",
-        ),
-        (_removed("manifest.json"), "manifest.json: not a complete bundle (no m"),
-        (
-            _replaced("tokenizer/vocab.txt", "the\n", "thy\n"),
-            "tokenizer: is damaged or missing: ",
-        ),
-        (
-            lambda folder: (folder / "notes.txt").write_text("a file of others"),
-            "notes.txt: is not part of the result",
-        ),
-        (lambda folder: (folder / "README.md").write_text("other words"), ""),
+        ("manifest.json", 'l_id": "', 'l_id": "0', "mod"),
+        ("manifest.json", 'version": 1', 'version": 7', "this precis cannot read it"),
+        ("tokenizer/vocab.txt", "the\n", "thy\n", "is damaged or missing: "),
+        ("notes.txt", "", "a file of others", "is not part of the result"),
+        ("README.md", "#", "other words", ""),
     ],
 )
-def test_an_edited_file_of_a_bundle_is_named(copy, change, line):
-    folder = copy("bundle")
-    change(folder)
-    lines = findings(folder)
-    assert bool(lines) == bool(line)
-    assert not line or any(each.startswith(line) for each in lines)
+def test_an_edited_file_of_a_bundle_is_named(copy, name, old, new, line):
+    path = copy("bundle") / name
+    text = path.read_text() if path.exists() else ""
+    path.write_text(text.replace(old, new, 1))
+    lines = findings(path.parents[name.count("/")])
+    start = f"{name.removesuffix('/vocab.txt')}: {line}"
+    assert any(each.startswith(start) for each in lines) if line else not lines
 
 
 def test_every_damage_of_what_a_model_computes_with_is_named(copy):
     folder = copy("bundle")
+    content = (folder / "manifest.json").read_bytes()
+    (folder / "manifest.json").unlink()
+    assert findings(folder)[0].startswith("manifest.json: not a complete bundle (no m")
+    (folder / "manifest.json").write_bytes(content)
     for file, content in contents(folder).items():
         for damaged in (flipped(content), None):
             path = folder / file

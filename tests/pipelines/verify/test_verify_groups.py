@@ -62,52 +62,36 @@ def test_a_damaged_or_missing_file_is_named_once(run):
 
 
 @pytest.mark.parametrize(
-    ("change", "counts", "expected"),
+    ("row", "column", "value", "line"),
     [
+        (0, "start", 1, "a sentence is not in the row of its document"),
+        (0, "document_id", "d1", "a sentence is not in the row of its document"),
         (
-            lambda rows: rows[1].update(members=2),
-            {"members": 8},
-            [
-                "manifest.json: members of groups: 9, but the files have 8",
-                "PART, row 1: members is 2, but the documents with a row are 3",
-            ],
+            2,
+            "summary",
+            "A.\nB.\nC.\nD.",
+            "its summary does not have one line per sente",
         ),
-        (
-            lambda rows: rows.pop(0),
-            {},
-            [
-                "manifest.json: groups of groups: 3, but the files have 2",
-                "manifest.json: members of groups: 9, but the files have 6",
-                "groups, null: a group has no row",
-            ],
-        ),
-        (
-            lambda rows: rows[2].update(group_id="a"),
-            {},
-            ["PART, row 2: its group has another row", "groups, b: a group has no row"],
-        ),
-        (
-            lambda rows: rows[0]["sentences"][0].update(start=1),
-            {},
-            ["PART, row 0: a sentence is not in the row of its document"],
-        ),
-        (
-            lambda rows: rows[0]["sentences"][0].update(document_id="d1"),
-            {},
-            ["PART, row 0: a sentence is not in the row of its document"],
-        ),
-        (
-            lambda rows: rows[2].update(summary=rows[2]["summary"] + "\nMore."),
-            {},
-            ["PART, row 2: its summary does not have one line per sentence"],
-        ),
-        (
-            lambda rows: rows[1].update(run_id="0" * 16),
-            {},
-            ["PART, row 1: run_id differs from the manifest"],
-        ),
+        (1, "run_id", "0" * 16, "run_id differs from the manifest"),
+        (1, "members", 2, "members is 2, but the documents with a row are 3"),
+        (2, "group_id", "a", "its group has another row"),
     ],
 )
-def test_wrong_rows_are_named(run, change, counts, expected):
-    lines = edit(run, change, counts)
-    assert {*expected} <= {*lines}
+def test_wrong_values_are_named(run, row, column, value, line):
+    def change(rows):
+        changed = rows[row] if column in rows[row] else rows[row]["sentences"][0]
+        changed[column] = value
+
+    lines = edit(run, change, {"members": 8} if column == "members" else {})
+    assert any(each.startswith(f"PART, row {row}: {line}") for each in lines)
+    counted = "manifest.json: members of groups: 9, but the files have 8"
+    assert (counted in lines) == (column == "members")
+    assert ("groups, b: a group has no row" in lines) == (column == "group_id")
+
+
+def test_a_missing_row_is_named(run):
+    assert {
+        "manifest.json: groups of groups: 3, but the files have 2",
+        "manifest.json: members of groups: 9, but the files have 6",
+        "groups, null: a group has no row",
+    } <= {*edit(run, lambda rows: rows.pop(0))}
