@@ -49,14 +49,9 @@ def fields(draw, name, depth=2):
 @st.composite
 def tables(draw):
     columns = [draw(fields(name)) for name in ("a", "b", "c")]
-    rows = draw(
-        st.lists(
-            st.fixed_dictionaries({field.name: some for field, some in columns}),
-            max_size=4,
-        )
-    )
+    row = st.fixed_dictionaries({field.name: values for field, values in columns})
     schema = pa.schema([field for field, _ in columns])
-    return pa.Table.from_pylist(rows, schema=schema)
+    return pa.Table.from_pylist(draw(st.lists(row, max_size=4)), schema=schema)
 
 
 @settings(max_examples=40, deadline=None)
@@ -74,16 +69,14 @@ def test_unflatten_gives_back_every_value(table, first):
 
 
 def test_a_field_with_the_name_of_a_flat_column_is_refused():
-    schema = summary_schema([pa.field("Extractive_quality_words", pa.int64())])
-    with pytest.raises(
-        UsageError,
-        match="two columns named 'Extractive_quality_words', from the columns "
-        "'extractive_quality' and 'Extractive_quality_words'; leave --flat out",
-    ):
-        flat_schema(schema)
+    name = "Extractive_quality_words"
+    columns = f"the columns 'extractive_quality' and '{name}'; leave --flat out"
+    with pytest.raises(UsageError, match=f"two columns named '{name}', from {columns}"):
+        flat_schema(summary_schema([pa.field(name, pa.int64())]))
 
 
 OSLO = zoneinfo.ZoneInfo("Europe/Oslo")
+THREE = datetime.datetime(2024, 1, 2, 3, tzinfo=OSLO)
 
 
 @pytest.mark.parametrize(
@@ -93,11 +86,7 @@ OSLO = zoneinfo.ZoneInfo("Europe/Oslo")
         (pa.binary(), b"\xff", '"/w=="'),
         (pa.date32(), datetime.date(2024, 2, 29), '"2024-02-29"'),
         (pa.time64("us"), datetime.time(1, 2, 3, 40), '"01:02:03.000040"'),
-        (
-            pa.timestamp("us", "Europe/Oslo"),
-            datetime.datetime(2024, 1, 2, 3, tzinfo=OSLO),
-            '"2024-01-02T03:00:00+01:00"',
-        ),
+        (pa.timestamp("us", OSLO.key), THREE, '"2024-01-02T03:00:00+01:00"'),
         (pa.float32(), math.nan, '"nan"'),
         (pa.float64(), -math.inf, '"-inf"'),
         (pa.float32(), 0.1, "0.1"),

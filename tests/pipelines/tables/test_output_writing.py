@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from test_schema import summary_row
+from test_schema import ROW
 
 from precis.pipelines.tables.output_writing import SORT_KEY, OutputWriter
 from precis.pipelines.tables.partitions import OutputLayout
@@ -18,14 +18,10 @@ BY_SPLIT = (SUMMARY_SCHEMA.field("split"),)
 def table_of(rows, *, splits=("test", "train")):
     """Rows with a kilobyte of text that cannot be compressed, in random order."""
     choice = random.Random(rows)
-    values = [
-        summary_row(
-            document_id=f"{number:04}",
-            split=splits[number % len(splits)],
-            summary=choice.randbytes(1024).hex(),
-        )
-        for number in choice.sample(range(rows), rows)
-    ]
+    values = []
+    for number in choice.sample(range(rows), rows):
+        part = {"document_id": f"{number:04}", "split": splits[number % len(splits)]}
+        values.append({**ROW, **part, "summary": choice.randbytes(1024).hex()})
     return pa.Table.from_pylist(values, SUMMARY_SCHEMA)
 
 
@@ -88,10 +84,8 @@ def test_a_task_writes_a_part_of_each_partition(tmp_path):
 
 def test_a_task_that_fails_publishes_no_part(tmp_path):
     layout = OutputLayout(SUMMARY_SCHEMA, partition_columns=BY_SPLIT, row_group_bytes=1)
-    with (
-        pytest.raises(KeyError),
-        OutputWriter(str(tmp_path), "part.parquet", layout, {}) as parts,
-    ):
+    writer = OutputWriter(str(tmp_path), "part.parquet", layout, {})
+    with pytest.raises(KeyError), writer as parts:
         parts.write(table_of(4))
         raise KeyError
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []

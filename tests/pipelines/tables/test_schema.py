@@ -25,18 +25,13 @@ def some_value(kind):
 
 
 ROW = {field.name: some_value(field.type) for field in schema.SUMMARY_SCHEMA}
-MEASURES = ROW["extractive_quality"]
-
-
-def summary_row(**changes):
-    return ROW | changes
 
 
 def test_a_row_is_the_same_after_writing_and_reading(tmp_path):
     path = str(tmp_path / "a.parquet")
     nulls = {field.name: None for field in schema.SUMMARY_SCHEMA if field.nullable}
     empty = {name: [] for name, value in ROW.items() if isinstance(value, list)}
-    rows = [ROW, summary_row(document_id="d2", **nulls), summary_row(**empty)]
+    rows = [ROW, {**ROW, **nulls, "document_id": "d2"}, {**ROW, **empty}]
     table = schema.summary_table(rows)
     assert write_parquet(path, [table], schema.SUMMARY_SCHEMA) == 3
     assert pq.read_table(path).to_pylist() == rows
@@ -56,45 +51,39 @@ def test_a_file_has_a_row_group_per_batch_zstd_and_compliant_lists(tmp_path):
     assert "extractive.list.element.start" in [each.path_in_schema for each in columns]
 
 
-def without(values, name):
-    return {key: value for key, value in values.items() if key != name}
-
-
-def sentence(**changes):
-    return ROW["extractive"][0] | changes
-
-
-def measures(**changes):
-    return {"extractive_quality": MEASURES | changes}
+SENTENCE, MEASURES = ROW["extractive"][0], ROW["extractive_quality"]
 
 
 @pytest.mark.parametrize(
-    ("row", "message"),
+    ("column", "value", "message"),
     [
-        (ROW | {"colour": 1}, "row 1: column 'colour' is not in the schema; known: do"),
-        (without(ROW, "split"), "row 1: column 'split' is missing"),
-        (ROW | {"document_id": None}, "column 'document_id' is null in at least one"),
-        (ROW | {"extractive": [without(sentence(), "start")]}, "'.*start' is null"),
-        (ROW | {"extractive": [sentence(start=None)]}, r"\[\].start' is null"),
-        (ROW | {"extractive": [None]}, r"column 'extractive\[\]' is null"),
-        (ROW | {"extractive": 7}, "column 'extractive' is not list"),
-        (ROW | {"article_words": 2**31}, "column 'article_words' is not int32"),
-        (ROW | {"split": 7}, "column 'split' is not string"),
-        (ROW | {"quality_flags": ["a", None]}, r"column 'quality_flags\[\]' is null"),
-        (ROW | measures(words=None), "column 'extractive_quality.words' is null"),
-        (ROW | measures(flags=[None]), r"'extractive_quality.flags\[\]' is null"),
-        (ROW | {"abstractive_quality": {}}, "abstractive_quality.words' is null"),
-        (ROW | {"extractive_quality": 7}, "column 'extractive_quality' is not struct"),
+        ("colour", 1, "row 1: column 'colour' is not in the schema; known: do"),
+        ("document_id", None, "column 'document_id' is null in at least one"),
+        ("extractive", [SENTENCE | {"start": None}], r"\[\].start' is null"),
+        ("extractive", [{"rank": 1}], r"'extractive\[\].method' is null"),
+        ("extractive", [None], r"column 'extractive\[\]' is null"),
+        ("extractive", 7, "column 'extractive' is not list"),
+        ("article_words", 2**31, "column 'article_words' is not int32"),
+        ("split", 7, "column 'split' is not string"),
+        ("quality_flags", ["a", None], r"column 'quality_flags\[\]' is null"),
+        ("extractive_quality", MEASURES | {"words": None}, "'extr.*.words' is null"),
+        ("extractive_quality", MEASURES | {"flags": [None]}, r".flags\[\]' is null"),
+        ("abstractive_quality", {}, "abstractive_quality.words' is null"),
+        ("extractive_quality", 7, "column 'extractive_quality' is not struct"),
     ],
 )
-def test_a_wrong_row_is_refused(row, message):
+def test_a_wrong_row_is_refused(column, value, message):
     with pytest.raises(DataError, match=message):
-        schema.summary_table([summary_row(), row])
+        schema.summary_table([ROW, ROW | {column: value}])
 
 
-def test_a_list_of_the_source_may_hold_nulls():
+def test_a_missing_column_is_refused_and_lists_of_the_source_may_hold_nulls():
+    row = dict(ROW)
+    del row["split"]
+    with pytest.raises(DataError, match="row 1: column 'split' is missing"):
+        schema.summary_table([ROW, row])
     field = pa.field("ids", pa.list_(pa.int64()))
-    row = summary_row(ids=[1, None])
+    row = ROW | {"ids": [1, None]}
     table = schema.summary_table([row], schema.summary_schema([field]))
     assert table.to_pylist() == [row]
 
@@ -150,29 +139,20 @@ def test_the_page_has_every_column_and_flag_and_no_others():
     _, summaries, groups, scores, _, _, flags = re.split(
         r"^## .*$", page, flags=re.MULTILINE
     )
-    for text, expected in (
-        (summaries, documented_rows(schema.SUMMARY_SCHEMA)),
-        (groups, documented_rows(schema.GROUP_SCHEMA)),
-        (scores, documented_rows(schema.SCORES_SCHEMA)),
+    for text, columns in (
+        (summaries, schema.SUMMARY_SCHEMA),
+        (groups, schema.GROUP_SCHEMA),
+        (scores, schema.SCORES_SCHEMA),
     ):
         rows = [line for line in text.splitlines() if line.startswith("| `")]
-        assert rows == list(expected)
+        assert rows == list(documented_rows(columns))
     assert re.findall(r"^\| `(\w+)` \| .", flags, flags=re.MULTILINE) == [*FLAGS]
 
 
-@pytest.mark.parametrize(
-    ("score", "expected"),
-    [
-        *((-12.3456, -12.35), (0.99996, 1.0), (0.000123449, 0.0001234)),
-        *((-1.23456e-20, -1.235e-20), (123456.0, 123500.0), (1, 1.0), (0.0, 0.0)),
-        (-math.inf, -math.inf),
-    ],
-)
-def test_a_score_has_four_significant_digits(score, expected):
-    assert round_score(score) == expected
-    assert isinstance(round_score(score), float)
-
-
-def test_a_margin_has_three_decimals_or_is_unknown():
+def test_scores_have_four_significant_digits_and_margins_three_decimals():
+    given = -12.3456, 0.99996, 0.000123449, -1.23456e-20, 123456.0, 1, 0.0, -math.inf
+    scores = [round_score(score) for score in given]
+    assert scores == [-12.35, 1.0, 0.0001234, -1.235e-20, 123500.0, 1.0, 0.0, -math.inf]
+    assert {type(score) for score in scores} == {float}
     margins = [round_margin(margin) for margin in (0.00049, -1.23456, None)]
     assert margins == [0.0, -1.235, None]
