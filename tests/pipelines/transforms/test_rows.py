@@ -92,27 +92,21 @@ def news(tmp_path_factory):
     return write_jsonl(tmp_path_factory.mktemp("news") / "1.jsonl", list(lines()))
 
 
+BY_TOPIC = "topic,time:timestamp", {"group_by": "topic", "order_by": "time"}
+BY_MONTH = "day:date", {"group_by": "month(day)", "max_group_candidates": 7}
+
+
 @pytest.mark.parametrize(
-    ("kept", "flags"),
-    [
-        pytest.param(
-            *("topic,time:timestamp", {"group_by": "topic", "order_by": "time"}),
-            marks=pytest.mark.slow,
-        ),
-        ("day:date", {"group_by": "month(day)", "max_group_candidates": 7}),
-    ],
+    ("kept", "flags"), [pytest.param(*BY_TOPIC, marks=pytest.mark.slow), BY_MONTH]
 )
 def test_the_rows_of_groups_are_those_of_the_command(news, tmp_path, kept, flags):
     """Fields of the source keep their types on the way."""
     names = [name.split(":")[0] for name in kept.split(",")]
+    source = ReadCorpus(corpus=news, keep_fields=kept, task_bytes=3_000, **FAILED)
+    made = SummarizeDocuments(keep_fields=names, **LEAD, **FAILED)
     with pipeline() as p:
-        documents = p | ReadCorpus(
-            corpus=news, keep_fields=kept, task_bytes=3_000, **FAILED
-        )
-        made = documents["good"] | SummarizeDocuments(
-            keep_fields=names, **LEAD, **FAILED
-        )
-        rows = made["good"] | beam.Reshuffle()
+        documents = p | source
+        rows = (documents["good"] | made)["good"] | beam.Reshuffle()
         _ = rows | "Write" >> WriteSummaries(str(tmp_path / "rows"))
         groups = rows | SummarizeGroups(**flags, **LEAD) | "Again" >> beam.Reshuffle()
         _ = groups | WriteSummaries(str(tmp_path / "groups"), num_shards=1)
@@ -120,31 +114,25 @@ def test_the_rows_of_groups_are_those_of_the_command(news, tmp_path, kept, flags
     expected = pq.read_table(tmp_path / "run" / "data")
     found = read(tmp_path / "rows")
     assert found.schema == expected.schema
-    for name in (*names, "reference_summary", "other_references"):
-        ids = ["document_id", name]
-        assert sorted(found.select(ids).to_pylist(), key=str) == sorted(
-            expected.select(ids).to_pylist(), key=str
-        )
-    expected = pq.read_table(tmp_path / "run" / "groups")
+    columns = ["document_id", *names, "reference_summary", "other_references"]
+    assert (
+        found.select(columns)
+        .sort_by("document_id")
+        .equals(expected.select(columns).sort_by("document_id"))
+    )
+    expected = pq.read_table(tmp_path / "run" / "groups").sort_by("group_id")
     found = read(tmp_path / "groups").sort_by("group_id")
     assert found.schema.equals(GROUP_SCHEMA, check_metadata=True)
-    assert without_run(found.to_pylist()) == without_run(
-        expected.sort_by("group_id").to_pylist()
-    )
+    assert without_run(found.to_pylist()) == without_run(expected.to_pylist())
 
 
 def test_rows_of_small_batches_make_groups_of_the_command(news, tmp_path):
-    items = [
-        beam.Row(id=each["id"], article=each["article"], n=each["n"])
-        for each in lines()
-    ]
+    names = ("id", "article", "n")
+    items = [beam.Row(**{name: line[name] for name in names}) for line in lines()]
     flags = {"language": "cy", **LEAD}
+    small = SummarizeDocuments(keep_fields="n", window_documents=7, **flags)
     with pipeline() as p:
-        documents = p | beam.Create(items)
-        made = documents | SummarizeDocuments(
-            keep_fields="n", window_documents=7, **flags
-        )
-        rows = made | SummarizeGroups("n", **flags)
+        rows = p | beam.Create(items) | small | SummarizeGroups("n", **flags)
         said = rows | beam.Map(lambda row: (row.group_id, row.members, row.summary))
         summarize(corpus=news, output=tmp_path / "run", group_by="n", **flags)
         expected = pq.read_table(tmp_path / "run" / "groups").to_pylist()
@@ -188,9 +176,8 @@ def test_a_row_without_a_text_has_an_output_of_its_own_or_fails_the_pipeline():
         assert_that(errors, equal_to(expected), label="errors")
     p = pipeline()
     _ = p | beam.Create(ITEMS).with_output_types(Item) | SummarizeDocuments(**FIELDS)
-    with pytest.raises(
-        Exception, match=rf"{detail} \(document u2\); set .*{{output: NAME}} to"
-    ):
+    message = rf"{detail} \(document u2\); set .*{{output: NAME}} to"
+    with pytest.raises(Exception, match=message):
         p.run()
 
 
@@ -204,51 +191,28 @@ def test_a_row_of_other_settings_fails_the_pipeline():
         p.run()
 
 
-@pytest.mark.parametrize(
-    ("transform", "message"),
-    [
-        (
-            SummarizeDocuments(id_field="url"),
-            "has no field 'article', it has 'url', 'body', 'topic'",
-        ),
-        (
-            SummarizeDocuments(article_field="body", id_field="urls"),
-            "no field 'urls'.*did you mean 'url'",
-        ),
-        (
-            SummarizeDocuments(article_field="body", keep_fields=["language"]),
-            "keep_fields language: the rows already have a column of this name; rename",
-        ),
-        (
-            SummarizeGroups("topik"),
-            "no schema with .*document_id.*topik.*; give it the rows that Summar",
-        ),
-        (
-            WriteSummaries("out"),
-            "the field 'body' of the rows is .*Any.*, which a column cannot hold",
-        ),
-    ],
-)
-def test_what_rows_lack_is_said_when_the_pipeline_is_built(transform, message):
-    items = pipeline() | beam.Create(ITEMS).with_output_types(Item)
-    with pytest.raises(UsageError, match=message):
-        items | transform
-
-
-def test_what_makes_no_groups_and_no_errors_is_refused():
-    rows = pipeline() | beam.Create([{"n": 1}])
-    with pytest.raises(UsageError, match="needs elements of .*Document, or rows with"):
-        rows | SummarizeDocuments()
-    with pytest.raises(
-        UsageError, match="SummarizeGroups: .* no schema with .*, n, se"
+def test_what_rows_lack_is_said_when_the_pipeline_is_built():
+    p = pipeline()
+    items = p | "Items" >> beam.Create(ITEMS).with_output_types(Item)
+    untyped = p | "Untyped" >> beam.Create([{"n": 1}])
+    kind = row_type(SUMMARY_SCHEMA, {"x": float})
+    typed = p | "Typed" >> beam.Create([]).with_output_types(kind)
+    by_x, body = SummarizeGroups("language", order_by="x"), {"article_field": "body"}
+    wrong_id = SummarizeDocuments(**body, id_field="urls")
+    taken = SummarizeDocuments(**body, keep_fields=["language"])
+    for rows, transform, message in (
+        (items, SummarizeDocuments(id_field="url"), "no field 'article', it has 'url'"),
+        (items, wrong_id, "no field 'urls'.*did you mean 'url'"),
+        (items, taken, "keep_fields language: the rows already have a column of this"),
+        (items, SummarizeGroups("topik"), "no schema with .*topik.*; give it the rows"),
+        (items, WriteSummaries("out"), "field 'body' of the rows is .*Any.*, which a"),
+        (untyped, SummarizeDocuments(), "needs elements of .*Document, or rows with"),
+        (untyped, SummarizeGroups("n"), "SummarizeGroups: .* no schema with .*, n, se"),
+        (typed, SummarizeGroups("x"), "double, and fractions cannot be grouped"),
+        (typed, by_x, "order_by x: the field is double"),
     ):
-        rows | SummarizeGroups("n")
+        with pytest.raises(UsageError, match=message):
+            rows | message >> transform
     for given in ({"main_tag": "x"}, {"output": "good"}, {"output": None}, "failed"):
         with pytest.raises(UsageError, match="name of an output .* other than good"):
             ReadCorpus("sample:", error_handling=given)
-    kind = row_type(SUMMARY_SCHEMA, {"x": float})
-    rows = pipeline() | beam.Create([]).with_output_types(kind)
-    with pytest.raises(UsageError, match="double, and fractions cannot be grouped"):
-        rows | SummarizeGroups("x")
-    with pytest.raises(UsageError, match="order_by x: the field is double"):
-        rows | "Ordered" >> SummarizeGroups("language", order_by="x")

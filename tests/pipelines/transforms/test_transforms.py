@@ -64,11 +64,8 @@ def test_the_rows_of_a_corpus_are_those_of_the_command(extractive, corpus, tmp_p
     assert comparable(read_parts(tmp_path)) == comparable(rows_of(extractive))
     for part in tmp_path.iterdir():
         assert pq.read_schema(part).equals(SUMMARY_SCHEMA, check_metadata=True)
-    metadata = [pq.ParquetFile(part).metadata for part in tmp_path.iterdir()]
-    groups = [
-        file.row_group(n) for file in metadata for n in range(file.num_row_groups)
-    ]
-    assert {group.column(0).compression for group in groups} == {"ZSTD"}
+        for group in pq.read_metadata(part).to_dict()["row_groups"]:
+            assert {each["compression"] for each in group["columns"]} == {"ZSTD"}
 
 
 def test_the_first_example_of_the_page(tmp_path, monkeypatch, capsys):
@@ -117,9 +114,7 @@ def test_what_a_document_says_is_kept_or_it_becomes_a_dead_letter():
         Document("d7", "test", "(CNN) -- " + SHORT, "It rained.", {"a": "b"}),
         Document("a", article=None),
         Document(7.5, article="Rain fell."),
-        Document(
-            8.0, "test", "Rain fell.", "It rained.", other_highlights=("A.", "B.")
-        ),
+        Document(8.0, "test", SHORT, "It rained.", other_highlights=("A.", "B.")),
         Document("e", article="Rain fell.", other_highlights=("A.", 7)),
         Document("c", article="Rain fell.", highlights=["x"]),
         Document("d", article="\ud800 fell."),
@@ -130,21 +125,19 @@ def test_what_a_document_says_is_kept_or_it_becomes_a_dead_letter():
         names = ("document_id", "split", "language", "reference_summary")
         names += ("other_references", "summary")
         kept = result.rows | beam.Map(lambda row: tuple(row[name] for name in names))
-        summary = "(CNN) -- Rain fell on Monday."
+        summary = "Rain fell on Monday."
         expected = [
-            ("d7", "test", "cy", "It rained.", None, summary),
-            ("8", "test", "cy", "It rained.", ["A.", "B."], "Rain fell."),
+            ("d7", "test", "cy", "It rained.", None, f"(CNN) -- {summary}"),
+            ("8", "test", "cy", "It rained.", ["A.", "B."], summary),
         ]
         assert_that(kept, equal_to(expected), label="rows")
         short = result.dead_letters | "Short" >> beam.Map(
-            lambda letter: (letter.reason, letter.detail, letter.document_id)
+            lambda each: (each.reason, each.detail.split(";")[0], each.document_id)
         )
-        no_id = "'document_id' holds the float 7.5; only whole floats below 2**53 "
-        no_id += "are ids, because others may be rounded: write ids as integers or text"
         no_text = "'article' holds half of a surrogate pair, not a character"
         expected = [
             ("wrong_type", "'article' holds a value of type NoneType", "a"),
-            ("wrong_type", no_id, None),
+            ("wrong_type", "'document_id' holds the float 7.5", None),
             ("wrong_type", "'other_highlights' holds a value of type int", "e"),
             ("wrong_type", "'highlights' holds a value of type list", "c"),
             ("invalid_text", no_text, None),
@@ -184,13 +177,12 @@ def test_rows_stay_in_the_window_of_their_document():
     times = {"a": 1, "b": 2, "c": 11}
     documents = [Document(name, article="Rain fell.") for name in times]
     with pipeline() as p:
-        result = (
+        timed = (
             p
             | beam.Create(documents)
             | beam.Map(lambda document: TimestampedValue(document, times[document[0]]))
-            | beam.WindowInto(FixedWindows(10))
-            | SummarizeDocuments(**LEAD)
         )
+        result = timed | beam.WindowInto(FixedWindows(10)) | SummarizeDocuments(**LEAD)
         windows = result.rows | beam.Map(
             lambda row, window=beam.DoFn.WindowParam: (row["document_id"], window.start)
         )
