@@ -47,14 +47,15 @@ def diagnose(capsys, workplace):
 
 @pytest.fixture
 def problem(diagnose):
-    """A function that returns the subject of the only problem, and its words."""
+    """A function that returns the words of the only problem, which is of the job."""
 
     def run(*words):
         code, lines = diagnose(*words)
         (line,) = [line for line in lines if line.startswith("problem ")]
         assert code == 1 and lines[-1].startswith("1 problem, 0 warnings for `precis ")
         _, subject, text = line.split(maxsplit=2)
-        return subject, text
+        assert subject == "job"
+        return text
 
     return run
 
@@ -80,10 +81,8 @@ def test_what_a_check_raises_is_a_finding(error, found, advice):
 def test_the_words_behind_doctor_are_a_command_line_and_a_function_takes_them(tmp_path):
     config = tmp_path / "run.yaml"
     config.write_text("corpus: sample:20\nbeam_width: 2\nrunner: FnApiRunner\n")
-    words = ["--config", str(config), "--output", "o", "--beam_width", "3"]
-    flags = _read(
-        "doctor", ["--quiet", "summarize", *words, "--parallelism", "2"]
-    ).flags
+    words = f"--quiet summarize --config {config} --output o --beam_width 3"
+    flags = _read("doctor", [*words.split(), "--parallelism", "2"]).flags
     assert flags["beam_args"] == ["--runner=FnApiRunner", "--parallelism", "2"]
     expected = {"corpus": "sample:20", "output": "o", "beam_width": 3}
     assert (flags["command"], flags["flags"]) == ("summarize", expected)
@@ -122,12 +121,9 @@ def test_an_installation_says_what_it_has(diagnose):
 
 def test_without_a_fault_there_is_no_problem(diagnose, workplace):
     write_jsonl(workplace / "news.jsonl", map(story, range(12)))
-    argv = ("summarize", "--corpus", "jsonl:news.jsonl", "--output", "out")
-    code, lines = diagnose(*argv)
-    subjects = ["python", "packages", "job"]
-    assert [line.split()[:2] for line in lines[:-1]] == [
-        ["ok", each] for each in subjects
-    ]
+    code, lines = diagnose("summarize", "--corpus=jsonl:news.jsonl", "--output=out")
+    found = [" ".join(line.split()[:2]) for line in lines[:-1]]
+    assert found == ["ok python", "ok packages", "ok job"]
     assert code == 0 and lines[-1] == "0 problems, 0 warnings for `precis summarize`"
 
 
@@ -143,22 +139,19 @@ def test_a_missing_package_is_a_problem_for_the_command_that_needs_it(
 
     monkeypatch.setattr(importlib.metadata, "version", version)
     lines = diagnose("attention", "--bundle", "b", "--text", "t", "--output", "o")[1]
-    assert (
-        "problem  packages  extra report: matplotlib is not installed -> pip install "
-        "'precis-corpus[report]'"
-    ) in lines
+    missing = "extra report: matplotlib is not installed -> pip install "
+    assert f"problem  packages  {missing}'precis-corpus[report]'" in lines
     assert diagnose("digest", "r")[0] == 0  # It needs no extra.
     hidden = "pyyaml"
     assert "precis itself: pyyaml is not" in " ".join(diagnose("digest", "r")[1])
 
 
 def test_a_package_of_a_wrong_version(diagnose, tmp_path_factory, monkeypatch):
-    folder = tmp_path_factory.mktemp("site")
-    described = folder / "keras-2.15.0.dist-info"
-    described.mkdir()
+    folder = tmp_path_factory.mktemp("site") / "keras-2.15.0.dist-info"
+    folder.mkdir()
     content = "Metadata-Version: 2.1\nName: keras\nVersion: 2.15.0\n"
-    (described / "METADATA").write_text(content)
-    monkeypatch.syspath_prepend(folder)
+    (folder / "METADATA").write_text(content)
+    monkeypatch.syspath_prepend(folder.parent)
     message = "extra train: keras is 2.15.0, but precis-corpus needs <4,>=3.15"
     lines = diagnose("train", "--records", "r", "--output", "b")[1]
     assert message in " ".join(lines)
@@ -175,33 +168,24 @@ def test_a_package_of_a_wrong_version(diagnose, tmp_path_factory, monkeypatch):
     ],
 )
 def test_what_the_start_of_a_job_refuses_is_a_problem(words, message, problem):
-    subject, text = problem(*words.split())
-    assert subject == "job" and text.startswith(message)
+    assert problem(*words.split()).startswith(message)
 
 
-def test_an_engine_that_does_not_answer(problem):
+def test_engines_buckets_and_servers_are_asked(problem, diagnose, monkeypatch):
+    flags = (*SUMMARIZE, "--max_words", "9", "--clean", "none", "--bundle")
     with closed_port() as port:
-        flags = ("--runner", "FlinkRunner", "--flink_master", f"127.0.0.1:{port}")
-        subject, text = problem(*SUMMARIZE, *flags)
-    assert subject == "job"
-    assert f"127.0.0.1:{port}: no Flink job manager answers there" in text
-    assert "-> start the cluster, or give the address" in text
-
-
-def test_buckets_are_asked_for_the_corpus(problem, monkeypatch):
-    words = (*SUMMARIZE[:1], "--corpus", "jsonl:gs://in/a.jsonl", "--output", "o")
-    with closed_port() as port:
-        monkeypatch.setenv("STORAGE_EMULATOR_HOST", f"http://127.0.0.1:{port}")
-        assert "cannot be reached (Connection refused)" in problem(*words)[1]
-
-
-def test_a_server_is_asked_a_small_question(problem, diagnose):
-    flags = ("--max_words", "9", "--clean", "none", "--bundle")
-    with closed_port() as port:
-        subject, text = problem(*SUMMARIZE, *flags, f"openai://127.0.0.1:{port}/v1#m")
-    assert subject == "job" and f"127.0.0.1:{port}/v1 answers no request" in text
+        place = f"127.0.0.1:{port}"
+        text = problem(*SUMMARIZE, "--runner=FlinkRunner", "--flink_master", place)
+        assert f"{place}: no Flink job manager answers there" in text
+        assert "-> start the cluster, or give the address" in text
+        text = problem(*flags, f"openai://{place}/v1#m")
+        assert f"{place}/v1 answers no request" in text
+        monkeypatch.setenv("STORAGE_EMULATOR_HOST", f"http://{place}")
+        text = problem("summarize", "--corpus=jsonl:gs://in/a.jsonl", "--output=o")
+        assert "cannot be reached (Connection refused)" in text
+    # A server is asked a small question.
     server = ChatServer({})
     with server.serve() as bundle:
-        code, lines = diagnose(*SUMMARIZE, *flags, bundle)
+        code, lines = diagnose(*flags, bundle)
     assert code == 0 and f"{bundle} answers" in lines[-2]
     assert server.asked == {-1: 1}
