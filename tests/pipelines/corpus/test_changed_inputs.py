@@ -33,10 +33,8 @@ def texts(tmp_path):
 
 
 def summarize(texts: Path, output: Path, **flags: Any) -> int:
-    common = {"extractive": "lead", "min_source_words": 0, "task_bytes": 1}
-    return precis(
-        "summarize", corpus=f"text:{texts}/*.txt", output=output, **common, **flags
-    )
+    flags |= {"extractive": "lead", "min_source_words": 0}
+    return precis("summarize", corpus=f"text:{texts}/*.txt", output=output, **flags)
 
 
 def dead_letters(output: Path) -> list[dict[str, Any]]:
@@ -51,15 +49,13 @@ def ids(output: Path) -> list[str]:
 
 @pytest.fixture
 def change_after_listing(monkeypatch):
-    """A function that takes what is to happen between listing and reading, once."""
+    """A function that takes what is to happen between listing and reading."""
 
     def set_change(change):
-        open_job = job.open_job
-
         def change_and_open(*arguments, **keywords):
             change()
-            monkeypatch.setattr("precis.pipelines.run.job.open_job", open_job)
-            return open_job(*arguments, **keywords)
+            monkeypatch.undo()
+            return job.open_job(*arguments, **keywords)
 
         monkeypatch.setattr("precis.pipelines.run.job.open_job", change_and_open)
 
@@ -72,7 +68,7 @@ def test_a_changed_file_is_a_failed_task_that_the_same_command_tries_again(
     output = tmp_path / "run"
     edited = (TEXT + "b.txt").replace("Monday", "Friday")
     change_after_listing(lambda: (texts / "b.txt").write_text(edited))
-    assert summarize(texts, output) == 1
+    assert summarize(texts, output, task_bytes=1) == 1
     (line,) = error_lines(capsys.readouterr().err, "summarize")
     assert "1 file(s) changed after the corpus was listed, so an unknown" in line
     (letter,) = dead_letters(output)
@@ -83,7 +79,7 @@ def test_a_changed_file_is_a_failed_task_that_the_same_command_tries_again(
     assert receipts == ["00000.json", "00002.json"]
     assert ids(output) == ["a", "c"]
     (texts / "b.txt").write_text(TEXT + "b.txt")
-    assert summarize(texts, output) == 0
+    assert summarize(texts, output, task_bytes=1) == 0
     assert ids(output) == ["a", "b", "c"]
     assert dead_letters(output) == []
 
@@ -92,10 +88,10 @@ def test_the_scan_of_prepare_needs_every_file(texts, tmp_path):
     options = CorpusOptions(corpus=f"text:{texts}/*.txt")
     tasks = list_tasks(options)
     (texts / "b.txt").write_text("other")
-    records = PrepareOptions(output=str(tmp_path / "none"))
-    message = "b.txt: it has 5 bytes, but .*; run the comman"
-    with pytest.raises(DataError, match=message):
-        scan_corpus(tasks, options, records)
+    with pytest.raises(
+        DataError, match="b.txt: it has 5 bytes, but .*; run the comman"
+    ):
+        scan_corpus(tasks, options, PrepareOptions(output=str(tmp_path / "none")))
 
 
 def test_the_transform_sends_a_dead_letter_of_a_changed_file(texts):
@@ -103,13 +99,13 @@ def test_the_transform_sends_a_dead_letter_of_a_changed_file(texts):
     with test_pipeline.TestPipeline("FnApiRunner") as pipeline:
         result = pipeline | corpus
         (texts / "b.txt").unlink()
-        ids = result.documents | beam.Map(lambda document: document.document_id)
+        ids = result.documents | "Ids" >> beam.Map(lambda each: each.document_id)
         assert_that(ids, equal_to(["a", "c"]), label="ids")
-        dead_letters = result.dead_letters | "Place" >> beam.Map(
-            lambda letter: (letter.reason, letter.source_file)
+        lost = result.dead_letters | beam.Map(
+            lambda each: (each.reason, each.source_file)
         )
         expected = [("file_changed", f"{texts}/b.txt")]
-        assert_that(dead_letters, equal_to(expected), label="dead_letters")
+        assert_that(lost, equal_to(expected), label="dead_letters")
 
 
 def test_files_that_are_read_together_with_a_changed_one_are_counted(
@@ -117,12 +113,9 @@ def test_files_that_are_read_together_with_a_changed_one_are_counted(
 ):
     output = tmp_path / "run"
     change_after_listing(lambda: (texts / "b.txt").unlink())
-    flags = {"corpus": f"text:{texts}/*.txt", "output": output, "max_failed_share": 1}
-    assert precis("summarize", extractive="lead", min_source_words=0, **flags) == 0
+    assert summarize(texts, output, max_failed_share=1) == 0
     counts = json.loads((output / "manifest.json").read_bytes())["counts"]
     assert (counts["read"], counts["failed"], counts["written"]) == (3, 3, 0)
-    details = {
-        letter["source_file"]: letter["detail"] for letter in dead_letters(output)
-    }
+    details = {each["source_file"]: each["detail"] for each in dead_letters(output)}
     assert set(details) == {f"{texts}/{name}.txt" for name in "abc"}
     assert details[f"{texts}/a.txt"].startswith("it was read in one task with ")

@@ -26,37 +26,31 @@ def listed(path):
     return task, options
 
 
-def set_back(path, status):
-    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
-
-
-def test_a_touch_changes_nothing_and_an_edited_byte_does(path):
-    before = list_tasks(CorpusOptions(corpus=f"jsonl:{path}"))
-    status = path.stat()
-    os.utime(path, ns=(1, 2))
-    touched = list_tasks(CorpusOptions(corpus=f"jsonl:{path}"))
-    assert hash_tasks(touched) == hash_tasks(before)
-    assert len(list(read_task(before[0], CorpusOptions(corpus=f"jsonl:{path}")))) == 2
-    path.write_text(path.read_text().replace("two", "TWO"))
-    set_back(path, status)
-    edited = list_tasks(CorpusOptions(corpus=f"jsonl:{path}"))
-    assert edited[0].size_bytes == before[0].size_bytes
-    assert hash_tasks(edited) != hash_tasks(before)
-
-
 def cut(path):
     path.write_bytes(path.read_bytes()[:25])
 
 
 def edit(path):
+    """Keeps the size and the time of the file."""
     status = path.stat()
     path.write_text(path.read_text().replace("two", "TWO"))
-    set_back(path, status)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
 def replace_by_a_fifo(path):
     path.unlink()
     os.mkfifo(path)
+
+
+def test_a_touch_changes_nothing_and_an_edited_byte_does(path):
+    before, options = listed(path)
+    os.utime(path, ns=(1, 2))
+    assert hash_tasks([listed(path)[0]]) == hash_tasks([before])
+    assert len(list(read_task(before, options))) == 2
+    edit(path)
+    edited = listed(path)[0]
+    assert edited.size_bytes == before.size_bytes
+    assert hash_tasks([edited]) != hash_tasks([before])
 
 
 @pytest.mark.parametrize(

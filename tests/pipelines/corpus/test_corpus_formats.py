@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 from support import paragraphs
 from support.command_line import exit_code
-from support.corpus_records import read_corpus
+from support.corpus_records import parted, read_corpus
 
 import precis
 from precis.model.errors import DataError, UsageError
@@ -31,25 +31,25 @@ from precis.pipelines.corpus.task import Task
 from precis.pipelines.run.job import hash_tasks
 
 TEXT = "Rain fell on the town all night. The river rose by a metre. Nobody was hurt."
+LEAD = {"extractive": "lead"}
 
 
 def test_several_corpora_are_one_run(tmp_path):
     (tmp_path / "a,b.jsonl").write_text(json.dumps({"id": "j", "article": TEXT}))
     (tmp_path / "c.csv").write_text(f'id,article\nc,"{TEXT}"\n')
     (tmp_path / "t.txt").write_text(TEXT)
-    corpora = [f"jsonl:{tmp_path}/a,b.jsonl", f"csv:{tmp_path}/*.csv"]
-    text = f"text:{tmp_path}/*.txt"
-    flags = [word for corpus in (*corpora, text) for word in ("--corpus", corpus)]
-    output = tmp_path / "run"
-    words = ["--output", str(output), "--extractive", "lead"]
-    assert exit_code("summarize", *flags, *words) == 0
+    names = "jsonl:{}/a,b.jsonl", "csv:{}/*.csv", "text:{}/*.txt"
+    corpora = [name.format(tmp_path) for name in names]
+    output, again = tmp_path / "run", tmp_path / "again"
+    flags = [f"--corpus={corpus}" for corpus in corpora]
+    assert (
+        exit_code("summarize", *flags, f"--output={output}", "--extractive=lead") == 0
+    )
     table = pq.read_table(output / "data", columns=["document_id"])
     assert sorted(table["document_id"].to_pylist()) == ["c", "j", "t"]
-    manifest = precis.summarize(
-        corpus=[*corpora, text], output=tmp_path / "again", extractive="lead"
-    )
-    assert manifest["corpus"] == ",".join([*corpora, text])
-    assert precis.digest(run=output) == precis.digest(run=tmp_path / "again")
+    manifest = precis.summarize(corpus=corpora, output=again, **LEAD)
+    assert manifest["corpus"] == ",".join(corpora)
+    assert precis.digest(run=output) == precis.digest(run=again)
     assert precis.verify(folder=output, corpus=manifest["corpus"]).findings == []
     with pytest.raises(UsageError, match="c.csv belongs to two corpora; name it"):
         read_corpus(f"{corpora[1]},csv:{tmp_path}/c.csv")
@@ -65,9 +65,7 @@ def test_the_delimiter_is_found_or_named(tmp_path, delimiter):
     found = [(d.document_id, d.article) for d in records]
     assert found == [("1", "One, two; three."), ("2", "T")]
     assert delimiter == "#" or read_corpus(corpus)[1] == records
-    with pytest.raises(
-        UsageError, match="--delimiter must be one character, .* not '::'"
-    ):
+    with pytest.raises(UsageError, match="--delimiter must be one char.* not '::'"):
         CorpusOptions(corpus="csv:a", delimiter="::")
 
 
@@ -79,10 +77,11 @@ def test_fields_within_fields_are_read(tmp_path):
     for scheme in ("jsonl", "parquet"):
         document, lost = read_corpus(f"{scheme}:{tmp_path}/a.{scheme}", **flags)[1]
         assert (document.article, document.metadata) == ("One.", {"doc.meta.n": 1})
-        detail = "'doc.body' is missing or null"
-        assert (lost.reason, lost.detail) == ("missing_field", detail)
-        message = "it has 'doc', .*'doc.body'"
-        with pytest.raises(UsageError, match=message):
+        assert (lost.reason, lost.detail[:21]) == (
+            "missing_field",
+            "'doc.body' is missing",
+        )
+        with pytest.raises(UsageError, match="it has 'doc', .*'doc.body'"):
             read_corpus(f"{scheme}:{tmp_path}/a.{scheme}")
 
 
@@ -97,24 +96,16 @@ def test_the_names_of_folders_are_fields(tmp_path):
         for kind in ("parquet", "csv", "json"):
             where = f"'{tmp_path}/{kind}' (format {kind}, partition_by (split, day))"
             connection.sql(f"copy t to {where}")
-    run = f"{tmp_path}/run"
-    corpora = {
-        f"parquet:{tmp_path}/parquet/**/*.parquet": {},
-        f"csv:{tmp_path}/csv/**/*.csv": {"split_field": "split"},
-        f"jsonl:{tmp_path}/json/**/*.json": {},
-        f"parquet:{run}/data/**/*.parquet": {
-            "article_field": "extractive_summary",
-            "id_field": "document_id",
-        },
-    }
-    precis.summarize(
-        corpus=next(iter(corpora)),
-        output=run,
-        keep_fields="day",
-        partition_by="day,split",
-        extractive="lead",
-    )
-    for corpus, flags in corpora.items():
+    first, run = f"parquet:{tmp_path}/parquet/**/*.parquet", f"{tmp_path}/run"
+    flags = {"keep_fields": "day", "partition_by": "day,split", **LEAD}
+    precis.summarize(corpus=first, output=run, **flags)
+    names = {"article_field": "extractive_summary", "id_field": "document_id"}
+    for corpus, flags in (
+        (first, {}),
+        (f"csv:{tmp_path}/csv/**/*.csv", {"split_field": "split"}),
+        (f"jsonl:{tmp_path}/json/**/*.json", {}),
+        (f"parquet:{run}/data/**/*.parquet", names),
+    ):
         records = read_corpus(corpus, keep_fields="day", **flags)[1]
         found = {d.document_id: (d.split, d.metadata) for d in records}
         assert found == expected
@@ -207,6 +198,8 @@ def test_a_table_of_another_format_is_named(tmp_path, kind, words):
 RECORD = {"id": "x", "article": TEXT}
 LINE, PRETTY = json.dumps(RECORD), json.dumps(RECORD, indent=2)
 LISTED = {"n": 1, "data": [RECORD] * 2}
+LARGE = json.dumps({"version": "1.1", "data": [RECORD] * 80_000})  # over 8 MiB
+LISTS = {"refs": [{"n": 1}], "more": [{}], "id": "x", "article": None}
 
 
 @pytest.mark.parametrize(
@@ -223,17 +216,10 @@ LISTED = {"n": 1, "data": [RECORD] * 2}
         ("jsonl", f"{LINE},\n" * 2, "lines with commas; `sed 's/,\\$//' FILE` takes"),
         ("jsonl", json.dumps(LISTED), "it is JSON with a list; `jq -c '.data.*' FILE`"),
         ("jsonl", json.dumps(LISTED, indent=1), "with a list; `jq -c '.data.*' FILE`"),
-        (
-            "jsonl",
-            json.dumps({"version": "1.1", "data": [RECORD] * 80_000}),  # over 8 MiB
-            "it is JSON with a list; `jq -c '.data.*' FILE` makes JSON lines",
-        ),
+        ("jsonl", LARGE, "it is JSON with a list; `jq -c '.data.*' FILE` makes JSON l"),
+        ("jsonl", json.dumps(LISTS, indent=1), "JSON over lines; `jq -c . "),
         ("jsonl", "\0\4\5 table" * 9, "it is binary data of an unknown format; name"),
-        (
-            "csv",
-            f'1,"{TEXT}",x\n',
-            r"a text of \d+ char.*\(echo 'c1,article,c3'; cat ",
-        ),
+        ("csv", f'1,"{TEXT}",x\n', r"a text of \d+ char.*\(echo 'c1,article,c3'; cat "),
     ],
 )
 def test_records_of_another_format_are_named(tmp_path, scheme, content, words):
@@ -243,32 +229,23 @@ def test_records_of_another_format_are_named(tmp_path, scheme, content, words):
         read_corpus(f"{scheme}:{path}")
 
 
-def test_a_record_with_a_list_of_objects_is_a_record(tmp_path):
+def test_records_like_another_format_are_records(tmp_path):
+    """A header that begins as other files do, and a record with a list of objects."""
+    for name in ("ORCID", "PARENT", "ARROW1", "Object"):
+        (tmp_path / "a.csv").write_text(f"{name},article\n1,{TEXT}\n")
+        (document,) = read_corpus(f"csv:{tmp_path}/a.csv")[1]
+        assert document.article == TEXT
     record = {"refs": [{"n": 1}], "id": "x", "article": None}
     (tmp_path / "a.jsonl").write_text(json.dumps(record))
     (lost,) = read_corpus(f"jsonl:{tmp_path}/a.jsonl")[1]
     assert lost.reason == "missing_field"
-    (tmp_path / "a.jsonl").write_text(json.dumps({**record, "more": [{}]}, indent=1))
-    with pytest.raises(UsageError, match="JSON over lines; `jq -c . "):
-        read_corpus(f"jsonl:{tmp_path}/a.jsonl")
-
-
-@pytest.mark.parametrize("name", ["ORCID", "PARENT", "ARROW1", "Object"])
-def test_a_header_may_begin_like_another_format(tmp_path, name):
-    (tmp_path / "a.csv").write_text(f"{name},article\n1,{TEXT}\n")
-    (document,) = read_corpus(f"csv:{tmp_path}/a.csv")[1]
-    assert document.article == TEXT
 
 
 def test_binary_records_have_no_encoding(tmp_path):
     lost = b"\0\1\4\xff\xfe\n" * 9
     (tmp_path / "a.jsonl").write_bytes(LINE.encode() + b"\n" + lost)
-    with pytest.raises(
-        DataError, match="; they are binary data; name files of text; f"
-    ):
-        precis.summarize(
-            corpus=f"jsonl:{tmp_path}/*l", output=tmp_path / "o", extractive="lead"
-        )
+    with pytest.raises(DataError, match="; they are binary data; name files of text;"):
+        precis.summarize(corpus=f"jsonl:{tmp_path}/*l", output=tmp_path / "o", **LEAD)
 
 
 ROWS = [json.dumps({"id": f"x{n}", "article": TEXT}) for n in range(9)]
@@ -306,20 +283,14 @@ def test_a_file_of_another_kind_is_lost_as_a_whole(tmp_path, name, content, word
     (tmp_path / f"a.{scheme}").write_text("\n".join(good) + "\n")
     (tmp_path / name).write_bytes(gzip.compress(raw) if name[-1] == "z" else raw)
     corpus = f"{scheme}:{tmp_path}/*"
-    lost = [
-        record
-        for record in read_corpus(corpus, task_bytes=400)[1]
-        if getattr(record, "reason", "") == "other_format"
-    ]
-    assert [letter.source_file for letter in lost] == [str(tmp_path / name)]
+    letters = parted(read_corpus(corpus, task_bytes=400)[1])[1]
+    (lost,) = [each for each in letters if each.reason == "other_format"]
+    assert lost.source_file == str(tmp_path / name)
     if scheme == "jsonl" or "none of the fields" not in words:
-        assert words in lost[0].detail
-    assert "Rain" not in lost[0].detail
-    sampled = read_corpus(corpus, sample=3)[1]
-    assert sorted(getattr(each, "reason", "") for each in sampled)[-2:] == [
-        "",
-        "other_format",
-    ]
+        assert words in lost.detail
+    assert "Rain" not in lost.detail
+    drawn, letters = parted(read_corpus(corpus, sample=3)[1])
+    assert drawn and [each.reason for each in letters] == ["other_format"]
 
 
 @pytest.mark.parametrize("kind", ["lfs", "azure", "utf-16-le"])
@@ -341,19 +312,18 @@ def test_a_job_names_the_files_that_are_lost(tmp_path):
     """One record of a file that has no other is a lost record of the corpus."""
     (tmp_path / "a.jsonl").write_text("\n".join(ROWS * 40))
     (tmp_path / "b.jsonl").write_text('{"id": "x", "article": null}\n')
-    flags = {"extractive": "lead", "max_failed_share": 0.02}
-    corpus, run = f"jsonl:{tmp_path}/*.jsonl", tmp_path / "run"
-    precis.summarize(corpus=corpus, output=tmp_path / "one", **flags)
+    flags = {"corpus": f"jsonl:{tmp_path}/*.jsonl", "max_failed_share": 0.02, **LEAD}
+    precis.summarize(output=tmp_path / "one", **flags)
     (tmp_path / "c.jsonl").write_text('{"id": 1, "body": "A."}\n' * 2)
     message = "hold no record that .*; first: .*/c.jsonl, byte 0: 'article' is missing "
+    (tmp_path / "d.jsonl").write_text("\n".join(ROWS))
     for limit in (0, 362):
         with pytest.raises(DataError, match=message):
-            (tmp_path / "d.jsonl").write_text("\n".join(ROWS))
-            output = run if not limit else tmp_path / "limited"
-            precis.summarize(corpus=corpus, output=output, limit=limit, **flags)
+            precis.summarize(output=tmp_path / f"{limit}", limit=limit, **flags)
     (tmp_path / "d.jsonl").unlink()
-    words = {"corpus": corpus, "output": tmp_path / "all", "extractive": "lead"}
-    assert precis.summarize(**words, max_failed_share=1)["counts"]["failed"] == 3
+    flags["max_failed_share"] = 1
+    manifest = precis.summarize(output=tmp_path / "all", **flags)
+    assert manifest["counts"]["failed"] == 3
 
 
 @pytest.mark.parametrize(
@@ -377,14 +347,11 @@ def test_many_records_that_are_lost_for_one_reason_are_one_letter(tmp_path):
     content = good + b"{}\n" * 30_000 + good.replace(b'"x"', b'"y"') + b"[]\n" * 9
     (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(content))
     corpus, run = f"jsonl:{tmp_path}/a.jsonl.gz", tmp_path / "run"
-    flags = {"max_failed_share": 1, "extractive": "lead", "task_bytes": 40_000}
+    flags = {"max_failed_share": 1, "task_bytes": 40_000, **LEAD}
     manifest = precis.summarize(corpus=corpus, output=run, **flags)
     assert manifest["counts"]["failed"] == 30_009
-    dead_letters = [
-        letter
-        for file in manifest["dead_letters"]
-        for letter in read_dead_letters(f"{run}/{file['file']}")
-    ]
+    files = [f"{run}/{file['file']}" for file in manifest["dead_letters"]]
+    dead_letters = [letter for file in files for letter in read_dead_letters(file)]
     assert len(dead_letters) < 9
     assert sum(letter["records"] for letter in dead_letters) == 30_009
     assert dead_letters[0]["source_position"] == f"byte {len(good)}"

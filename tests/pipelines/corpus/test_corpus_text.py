@@ -13,38 +13,26 @@ from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.task import DeadLetter, to_article
 
 
-@pytest.fixture
-def folder(tmp_path):
-    of_2024 = "2024/storm.txt", "2024/storm.md", "2024/fire.v1.txt"
+def test_each_file_is_a_document_with_an_id_of_its_own(tmp_path, monkeypatch):
+    of_2024 = "2024/fire.v1.txt", "2024/storm.md", "2024/storm.txt"
     for name in ("2023/storm.txt", *of_2024):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(f"Text of {name}\r\nend ü".encode())
-    return tmp_path
-
-
-def test_each_file_is_a_document(folder, monkeypatch):
     names = ["2023/storm", "2024/fire.v1", "2024/storm"]
     for task_bytes, count in ((1, 3), (70, 2), (1000, 1)):
-        tasks, records = read_corpus(f"text:{folder}/*/*.txt", task_bytes=task_bytes)
+        tasks, records = read_corpus(f"text:{tmp_path}/*/*.txt", task_bytes=task_bytes)
         assert [(d.document_id, d.article, d.highlights) for d in records] == [
             (name, f"Text of {name}.txt\r\nend ü", None) for name in names
         ]
         assert len(tasks) == count
-    monkeypatch.chdir(folder)
-    assert [d.document_id for d in read_corpus("text:*/*.txt")[1]] == names
-
-
-@pytest.mark.parametrize(
-    ("pattern", "ids"),
-    [
+    monkeypatch.chdir(tmp_path)
+    for pattern, ids in (
+        ("*/*.txt", names),
         ("2024/*", ["fire.v1.txt", "storm.md", "storm.txt"]),
         ("2024/storm.md", ["storm"]),
         ("2*/storm.*", ["2023/storm.txt", "2024/storm.md", "2024/storm.txt"]),
-    ],
-)
-def test_ids_are_unique(folder, pattern, ids):
-    records = read_corpus(f"text:{folder}/{pattern}")[1]
-    assert [document.document_id for document in records] == ids
+    ):
+        assert [d.document_id for d in read_corpus(f"text:{pattern}")[1]] == ids
 
 
 def test_files_that_are_not_utf8_or_too_large_are_unreadable(tmp_path):
@@ -58,10 +46,8 @@ def test_files_that_are_not_utf8_or_too_large_are_unreadable(tmp_path):
         *("read", "invalid_utf8", "byte 5: invalid start byte", None),
         *(f"{tmp_path}/a.txt", "file", b"good \xff bad"),
     )
-    assert (large.reason, large.detail) == (
-        "record_too_large",
-        "the file has more than 1,048,576 bytes (--max_record_mb)",
-    )
+    detail = "the file has more than 1,048,576 bytes (--max_record_mb)"
+    assert (large.reason, large.detail) == ("record_too_large", detail)
     assert whole.article == "y" * ((1 << 20) - 3)
     assert (whole.source_file, whole.source_position) == (f"{tmp_path}/c.txt", "file")
     assert (empty.reason, empty.document_id) == ("empty_article", "d[1]")
@@ -95,9 +81,8 @@ def test_clean_html_takes_the_text_out_of_fields(tmp_path):
     assert (empty.reason, deep.reason) == ("empty_article", "complex_html")
     assert read_corpus(corpus)[1][0].article == texts[0]
     settings = TextSettings("html")
-    assert (
-        Article(rain._replace(article=texts[0]), settings).body == "Rain. Snow & ice."
-    )
+    body = Article(rain._replace(article=texts[0]), settings).body
+    assert body == "Rain. Snow & ice."
     assert to_article(rain._replace(article=DEEP), settings).reason == "complex_html"
 
 
@@ -113,8 +98,8 @@ def test_html_needs_an_extra(tmp_path, monkeypatch):
             list_tasks(CorpusOptions(**options))
     (tmp_path / "a.txt").write_text("Rain.")
     lost = read_corpus(corpus)[1][1]
+    detail = "the file is an HTML page, whose text needs a package; pip install "
     assert (lost.reason, lost.detail) == (
         "other_format",
-        "the file is an HTML page, whose text needs a package; "
-        "pip install 'precis-corpus[web]'",
+        f"{detail}'precis-corpus[web]'",
     )

@@ -17,34 +17,32 @@ from precis.pipelines.corpus.tfds_sets import feature_kind
 SPLITS = {8: "validation", 9: "test"}
 
 
-@pytest.fixture(scope="module")
-def prepared(tmp_path_factory):
-    """The folder of the data set; and the split and the texts of its documents by id.
+def _prepare(data_dir, count=25, file_format="tfrecord"):
+    """Writes the data set, with the features that TFDS has for one of this name.
 
-    TFDS writes it, with the features that it has for the data set of this name.
+    Returns:
+      Its folder, and the split and the texts of its documents by id.
     """
-    return _prepare(str(tmp_path_factory.mktemp("tfds")))
-
-
-def _prepare(data_dir, stories=25, file_format="tfrecord"):
-    name, numbers = "cnn_dailymail", range(stories)
     stories, splits = {}, {}
-    for number in numbers:
-        split = SPLITS.get(number % 10, "train")
+    for number in range(count):
+        split, name = SPLITS.get(number % 10, "train"), f"{number:040x}"
         texts = f"Zürich {number}. {'Words. ' * number}End.", f"H {number}."
-        stories[f"{number:040x}"] = (split, *texts)
+        stories[name] = (split, *texts)
         features = dict(zip(("article", "highlights"), texts, strict=True))
-        features |= {"id": f"{number:040x}", "publisher": "cnn"}
+        features |= {"id": name, "publisher": "cnn"}
         splits.setdefault(split, []).append((number, features))
+    builder = tfds.builder("cnn_dailymail", data_dir=data_dir)
+    written = {"split_datasets": splits, "features": builder.info.features}
+    where = {"name": builder.name, "version": "3.4.0", "data_dir": data_dir}
     tfds.dataset_builders.store_as_tfds_dataset(
-        name=name,
-        version="3.4.0",
-        data_dir=data_dir,
-        split_datasets=splits,
-        features=tfds.builder(name, data_dir=data_dir).info.features,
-        file_format=file_format,
+        **where, **written, file_format=file_format
     )
     return data_dir, stories
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory):
+    return _prepare(str(tmp_path_factory.mktemp("tfds")))
 
 
 def test_its_documents_are_read_with_their_splits_and_kept_fields(prepared):
@@ -118,11 +116,8 @@ def test_other_formats_hold_what_the_reader_of_tfds_finds(
     tasks, documents = read_corpus("tfds:cnn_dailymail:train", **flags)
     found = [(d.document_id, d.article, d.highlights) for d in documents]
     builder = tfds.builder("cnn_dailymail", data_dir=str(tmp_path))
-    fields = "id", "article", "highlights"
-    expected = [
-        tuple(row[field].decode() for field in fields)
-        for row in builder.as_data_source(split="train")
-    ]
+    fields, rows = ("id", "article", "highlights"), builder.as_data_source("train")
+    expected = [tuple(row[field].decode() for field in fields) for row in rows]
     assert len(tasks) > 1 and found == expected and len(found) == 21
     others = read_corpus("tfds:cnn_dailymail:train", data_dir=prepared[0])[1]
     assert [d.source_position for d in documents] == [d.source_position for d in others]
@@ -147,7 +142,7 @@ def test_sets_that_cannot_be_read_are_refused_at_the_start(
             read_corpus("tfds:cnn_dailymail", data_dir=str(tmp_path))
 
     # TFDS leaves 100 of 250 out of its Parquet file, and counts them.
-    _prepare(str(tmp_path), stories=312, file_format="parquet")
+    _prepare(str(tmp_path), count=312, file_format="parquet")
     refused(r"-train\S+ has 150 of the 250 examples that .* file_format='array_record'")
     (info,) = tmp_path.glob("cnn_dailymail/3.4.0/dataset_info.json")
     described = info.read_text()
@@ -171,13 +166,14 @@ def test_the_types_of_features():
 
 
 def test_a_missing_data_set_fails_at_once_and_names_the_ways_out(tmp_path):
-    with pytest.raises(
-        UsageError,
-        match=rf"tfds:cnn_dailymail is not prepared in {tmp_path}/\S+; prepare it with "
-        "`tfds build cnn_dailymail`, or name the folder .* --data_dir",
+    way_out = "`tfds build cnn_dailymail`, or name the folder .* --data_dir"
+    for name, message in (
+        (
+            "cnn_dailymail",
+            rf"is not prepared in {tmp_path}/\S+; prepare it with {way_out}",
+        ),
+        ("no_such_set", "is unknown to TensorFlow Datasets"),
+        ("cnn_dailymail/9.9.9", "is unknown to TensorFlow Datasets"),
     ):
-        read_corpus("tfds:cnn_dailymail", data_dir=str(tmp_path))
-    for name in ("no_such_set", "cnn_dailymail/9.9.9"):
-        message = f"tfds:{name} is unknown to TensorFlow Datasets"
-        with pytest.raises(UsageError, match=message):
+        with pytest.raises(UsageError, match=f"tfds:{name} {message}"):
             read_corpus(f"tfds:{name}", data_dir=str(tmp_path))

@@ -96,14 +96,9 @@ def test_a_job_bears_a_share_of_failures(
     tmp_path, read, empty, reasons, share, message
 ):
     """Documents of another split do not count."""
-    failed = sum(reasons.values())
-    counts = {"read": read + 3, "failed": failed, "empty": empty, "other_split": 3}
-    sources = {"a": {"read": read + 3, "failed": failed}}
-    letters = [
-        DeadLetter(*reason.split("/"), "detail", None, "a", "file", records=records)
-        for reason, records in reasons.items()
-    ]
-    check(tmp_path, counts, sources, letters, share, message)
+    counts = {"read": read + 3, "empty": empty, "other_split": 3}
+    letters = letters_of(reasons, "a", "file")
+    check(tmp_path, counts, {"read": read + 3}, letters, share, message)
 
 
 UNREAD = (
@@ -130,30 +125,30 @@ def test_a_file_of_which_no_record_can_be_read_fails_a_job(
     tmp_path, read, left_out, position, lost, share, message
 ):
     """A record may be all that a file has, and is one of the corpus."""
-    failed = sum(lost.values())
-    counts = {"read": 500 + read, "failed": failed, "empty": 0}
-    of_file = {"read": read, "failed": failed, "not_selected": left_out}
-    letters = [
-        DeadLetter(*reason.split("/"), "detail", None, "b", position, records=records)
-        for reason, records in lost.items()
+    counts = {"read": 500 + read, "empty": 0}
+    of_file = {"read": read, "not_selected": left_out}
+    letters = letters_of(lost, "b", position)
+    check(tmp_path, counts, of_file, letters, share, message)
+
+
+def letters_of(reasons, name, position):
+    return [
+        DeadLetter(*reason.split("/"), "detail", None, name, position, records=records)
+        for reason, records in reasons.items()
     ]
-    check(tmp_path, counts, {"b": of_file}, letters, share, message)
 
 
-def check(tmp_path, counts, sources, letters, share, message):
+def check(tmp_path, counts, of_file, letters, share, message):
     """An article without a text is not lost, and its file may have no counts here."""
+    failed = {"failed": sum(letter.records for letter in letters)}
+    sources = {letter.source_file: {**of_file, **failed} for letter in letters}
     folder = tmp_path / "letters"
     empty = "the article has no text"
     letters.append(DeadLetter("read", "empty_article", empty, None, "c", "byte 0"))
     with letter_file(folder / "7.jsonl.gz") as dead_letters:
         for letter in letters:
             dead_letters.write(letter)
-    refused = pytest.raises(DataError, match=message) if message else nullcontext()
-    with refused:
-        check_failures(
-            counts,
-            dead_letters.reasons,
-            sources,
-            allowed=FailureOptions(max_failed_share=share),
-            dead_letters=str(folder),
-        )
+    allowed = FailureOptions(max_failed_share=share)
+    flags = {"allowed": allowed, "dead_letters": str(folder)}
+    with pytest.raises(DataError, match=message) if message else nullcontext():
+        check_failures({**counts, **failed}, dead_letters.reasons, sources, **flags)

@@ -7,6 +7,7 @@ import hashlib
 import re
 
 import pytest
+from support.corpus_records import read_corpus
 
 from precis.model.errors import UsageError
 from precis.pipelines.corpus.options import CorpusOptions
@@ -15,14 +16,6 @@ from precis.pipelines.corpus.sample import generator
 # sha256 over ids, articles and highlights of documents 0 to 999, which have every
 # sentence of stories.json. Changes with VERSION only.
 GOLDEN_SHA256 = "adc84ce195f5677a52959ba48ef4a8b1a1ccdf6fe4284a2583aa0e9cc5f9c7fa"
-
-
-def read_all(spec: str, *, split: str = "", task_documents: int = 1000) -> list:
-    options = CorpusOptions(corpus=f"sample:{spec}", task_bytes=task_documents << 14)
-    tasks = generator.list_tasks(spec, options)
-    records = [record for task in tasks for record in generator.read(task, options)]
-    documents = [record.content for record in records]
-    return [document for document in documents if split in ("", document.split)]
 
 
 def test_documents_are_the_golden_ones():
@@ -35,15 +28,10 @@ def test_documents_are_the_golden_ones():
 
 
 def test_task_boundaries_change_nothing():
-    small = read_all("100", task_documents=7)
-    large = read_all("100", task_documents=1000)
-    assert [document.document_id for document in large] == [
-        f"sample-{index:06d}" for index in range(100)
-    ]
-    assert small == large
-    options = CorpusOptions(corpus="sample:100", task_bytes=7 << 14)
-    tasks = generator.list_tasks("100", options)
+    tasks, documents = read_corpus("sample:100", task_bytes=7 << 14)
     assert [(task.start, task.stop) for task in tasks[-2:]] == [(91, 98), (98, 100)]
+    assert documents == read_corpus("sample:100")[1]
+    assert [d.document_id for d in documents] == [f"sample-{n:06d}" for n in range(100)]
 
 
 @pytest.mark.parametrize("spec", ["0", "-5", "1.5", "many", "20000:test", "٣"])
