@@ -1,16 +1,22 @@
-"""The --corpus syntax, splits, and options that are refused before the work."""
+"""The --corpus syntax, splits, refused options, packed tasks, the built-in corpus."""
 
 import hashlib
 import json
+import re
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.command_line import write_jsonl
-from support.corpus_records import parted, read_corpus
+from support.corpus_records import parted, read_corpus, read_records
 
 from precis.model.errors import UsageError
+from precis.pipelines.corpus.corpus import list_tasks, pack_tasks
 from precis.pipelines.corpus.options import CorpusOptions
+from precis.pipelines.corpus.sample import generator
+from precis.pipelines.corpus.task import FileError
+from precis.pipelines.run.job import hash_tasks
 
 SHARES = "must be from 0 to 1 and add up to at most 1, not"
 SPLITS = "has the splits train, validation, test, not 'dev'"
@@ -113,3 +119,80 @@ def test_a_split_that_cannot_name_files_is_unreadable(tmp_path):
     flags["split"] = "dev_2"
     *_, only = read_corpus(corpus, **flags)[1]
     assert only == documents[-1]
+
+
+@pytest.fixture
+def lines(tmp_path: Path) -> CorpusOptions:
+    """Sixty files of two documents."""
+    line = '{{"id": "{0}-{1}", "article": "Text {0} {1}."}}\n'
+    for number in range(60):
+        path = tmp_path / f"{number:02d}.jsonl"
+        path.write_text(line.format(number, "a") + line.format(number, "b"))
+    return CorpusOptions(corpus=f"jsonl:{tmp_path}/*.jsonl")
+
+
+def ids(tasks, options):
+    return [
+        record.document_id for task in tasks for record in read_records(task, options)
+    ]
+
+
+def test_many_tasks_become_about_as_many_as_there_may_be(lines):
+    tasks = list_tasks(lines)
+    assert pack_tasks(tasks, most=60) == tasks and len(tasks) == 60
+    packed = pack_tasks(tasks, most=7)
+    assert 7 <= len(packed) <= 9
+    assert ids(packed, lines) == [f"{n}-{part}" for n in range(60) for part in "ab"]
+    files = [file for task in packed for file in task.files]
+    assert files == [file for task in tasks for file in task.files]
+    sizes = [sum(task.size_bytes for task in each) for each in (packed, tasks)]
+    assert sizes[0] == sizes[1]
+
+
+def test_tasks_of_other_splits_and_unreadable_files_are_not_joined(tmp_path, lines):
+    (tmp_path / "zz.jsonl").symlink_to("nothing")
+    *readable, unreadable = list_tasks(lines)
+    marked = [task._replace(split="test") for task in readable[:2]]
+    packed = pack_tasks([*marked, *readable[2:], unreadable], most=1)
+    assert [task.split for task in packed] == ["test", "", ""]
+    assert [len(task.files) for task in packed] == [2, 58, 1]
+    assert packed[-1].scheme == "unreadable"
+
+
+def test_the_hash_of_a_job_and_a_change_tell_pieces_apart(lines, tmp_path):
+    packed = pack_tasks(list_tasks(lines), most=7)
+    before = hash_tasks(packed)
+    assert before == hash_tasks(pack_tasks(list_tasks(lines), most=7))
+    assert before != hash_tasks(list_tasks(lines))
+    (tmp_path / "01.jsonl").write_text('{"id": "1-a", "article": "Text 1 c."}\n')
+    assert before != hash_tasks(pack_tasks(list_tasks(lines), most=7))
+    with pytest.raises(FileError, match=r"01\.jsonl: it has \d+ bytes, but had"):
+        ids(packed[:1], lines)
+
+
+# sha256 over ids, articles and highlights of documents 0 to 999, which have every
+# sentence of stories.json. Changes with VERSION only.
+GOLDEN_SHA256 = "adc84ce195f5677a52959ba48ef4a8b1a1ccdf6fe4284a2583aa0e9cc5f9c7fa"
+
+
+def test_documents_are_the_golden_ones():
+    digest = hashlib.sha256()
+    for index in range(1000):
+        document = generator.document(index)
+        for text in (document.document_id, document.article, document.highlights):
+            digest.update(f"{text}\n".encode())
+    assert digest.hexdigest() == GOLDEN_SHA256
+
+
+def test_task_boundaries_change_nothing():
+    tasks, documents = read_corpus("sample:100", task_bytes=7 << 14)
+    assert [(task.start, task.stop) for task in tasks[-2:]] == [(91, 98), (98, 100)]
+    assert documents == read_corpus("sample:100")[1]
+    assert [d.document_id for d in documents] == [f"sample-{n:06d}" for n in range(100)]
+
+
+@pytest.mark.parametrize("spec", ["0", "-5", "1.5", "many", "20000:test", "٣"])
+def test_a_bad_size_is_refused(spec):
+    message = f"sample:{re.escape(spec)}: .* is not a positive whole number"
+    with pytest.raises(UsageError, match=message):
+        generator.list_tasks(spec, CorpusOptions(corpus="sample:"))
