@@ -170,21 +170,20 @@ def test_a_name_that_does_not_fit_the_compression_is_named(tmp_path, scheme):
         read_corpus(f"{scheme}:{tmp_path}/{scheme}")
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
+def test_what_is_not_read_is_known_by_its_name(tmp_path):
+    path = tmp_path / "b.jsonl"
+    path.write_bytes(RECORDS)
+    for name, words in (
         *((f"a.{end}", "an archive; unpack it") for end in ("tar.gz", "TGZ", "7z")),
         ("a.jsonl.snappy", "compressed by snappy, .*; compress it with gzip or zstd"),
         ("a.jsonl.br", "compressed by another program, which is not read"),
-    ],
-)
-def test_what_is_not_read_is_known_by_its_name(tmp_path, name, words):
-    (tmp_path / name).write_bytes(b"x")
-    with pytest.raises(UsageError, match=f"{name}: the file is {words}"):
-        read_corpus(f"jsonl:{tmp_path}/*")
-    (tmp_path / "b.jsonl").write_bytes(RECORDS)
-    *documents, lost = read_corpus(f"jsonl:{tmp_path}/*")[1]
-    assert len(documents) == 400 and lost.reason == "other_format"
+    ):
+        path.with_name(name).write_bytes(b"x")
+        with pytest.raises(UsageError, match=f"{name}: the file is {words}"):
+            read_corpus(f"jsonl:{tmp_path}/{name}")
+        *documents, lost = read_corpus(f"jsonl:{tmp_path}/*")[1]
+        assert len(documents) == 400 and lost.reason == "other_format"
+        path.with_name(name).unlink()
 
 
 @pytest.mark.parametrize("end", ["jsonl", "csv", "txt"])

@@ -1,6 +1,5 @@
 """Files that change between the listing of a corpus and its reading."""
 
-import json
 import os
 import pickle
 from pathlib import Path
@@ -14,11 +13,12 @@ from apache_beam.testing.util import assert_that, equal_to
 from support.command_line import error_lines, precis
 from support.corpus_records import read_corpus
 from support.prepared import scan_corpus
+from support.run_invariants import read_dead_letters
+from support.summarize_runs import manifest_of
 
 from precis.model.errors import DataError
 from precis.pipelines.corpus import opening
 from precis.pipelines.corpus.corpus import list_tasks, read_task
-from precis.pipelines.corpus.dead_letters import read_dead_letters
 from precis.pipelines.corpus.options import CorpusOptions
 from precis.pipelines.corpus.task import FileError
 from precis.pipelines.prepare.options import PrepareOptions
@@ -172,14 +172,8 @@ def summarize(texts: Path, output: Path, **flags: Any) -> int:
     return precis("summarize", corpus=f"text:{texts}/*.txt", output=output, **flags)
 
 
-def dead_letters(output: Path) -> list[dict[str, Any]]:
-    parts = sorted((output / "dead_letters").glob("*"))
-    return [letter for part in parts for letter in read_dead_letters(str(part))]
-
-
 def ids(output: Path) -> list[str]:
-    rows = pq.read_table(output / "data", columns=["document_id"]).to_pylist()
-    return sorted(row["document_id"] for row in rows)
+    return sorted(pq.read_table(output / "data")["document_id"].to_pylist())
 
 
 @pytest.fixture
@@ -206,7 +200,7 @@ def test_a_changed_file_is_a_failed_task_that_the_same_command_tries_again(
     assert summarize(texts, output, task_bytes=1) == 1
     (line,) = error_lines(capsys.readouterr().err, "summarize")
     assert "1 file(s) changed after the corpus was listed, so an unknown" in line
-    (letter,) = dead_letters(output)
+    (letter,) = read_dead_letters(output)
     assert (letter["stage"], letter["reason"]) == ("read", "file_changed")
     assert letter["source_file"] == f"{texts}/b.txt"
     assert not (output / "_SUCCESS").exists()
@@ -216,7 +210,7 @@ def test_a_changed_file_is_a_failed_task_that_the_same_command_tries_again(
     (texts / "b.txt").write_text(TEXT + "b.txt")
     assert summarize(texts, output, task_bytes=1) == 0
     assert ids(output) == ["a", "b", "c"]
-    assert dead_letters(output) == []
+    assert read_dead_letters(output) == []
 
 
 def test_the_scan_of_prepare_needs_every_file(texts, tmp_path):
@@ -249,8 +243,10 @@ def test_files_that_are_read_together_with_a_changed_one_are_counted(
     output = tmp_path / "run"
     change_after_listing(lambda: (texts / "b.txt").unlink())
     assert summarize(texts, output, max_failed_share=1) == 0
-    counts = json.loads((output / "manifest.json").read_bytes())["counts"]
+    counts = manifest_of(output)["counts"]
     assert (counts["read"], counts["failed"], counts["written"]) == (3, 3, 0)
-    details = {each["source_file"]: each["detail"] for each in dead_letters(output)}
+    details = {
+        each["source_file"]: each["detail"] for each in read_dead_letters(output)
+    }
     assert set(details) == {f"{texts}/{name}.txt" for name in "abc"}
     assert details[f"{texts}/a.txt"].startswith("it was read in one task with ")

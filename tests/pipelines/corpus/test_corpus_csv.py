@@ -133,19 +133,16 @@ def test_stray_quotes_cost_their_rows_however_the_file_is_cut(tmp_path):
             ]
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
+def test_the_header_is_checked(tmp_path):
+    for content, message in (
         (b"key;text\n1;rain\n", "no field 'article', it has 'key', 'text'; "),
         (b"\n\n", r"b.csv has no header row \(it has no rows\)"),
         (b"id,caf\xe9\n", r"b.csv has no header row \(it is not UTF-8: "),
         (b"a,article,article\n", "b.csv has 2 columns named 'article', but only one "),
-    ],
-)
-def test_the_header_is_checked(tmp_path, content, message):
-    (tmp_path / "b.csv").write_bytes(content)
-    with pytest.raises(UsageError, match=message):
-        read_corpus(f"csv:{tmp_path}/b.csv")
+    ):
+        (tmp_path / "b.csv").write_bytes(content)
+        with pytest.raises(UsageError, match=message):
+            read_corpus(f"csv:{tmp_path}/b.csv")
 
 
 def test_a_row_of_types_is_no_document(tmp_path):

@@ -135,26 +135,23 @@ def test_a_folder_comes_before_a_field_and_is_part_of_the_job(tmp_path):
     assert hashes[0] != hashes[1]
 
 
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
+def test_a_file_of_another_format_is_named(tmp_path):
+    for content, words in (
         (b'[\n  {"article": "A."}\n]\n', "it is a JSON array; `jq -c '.\\[\\]' "),
         (b'[{"article": "A."}]', "it is a JSON array"),
         (b"%PDF-1.7\n%\xe2\xe3\n", "it is a PDF; `pdftotext .*a -` reads its text"),
         (b"\n<!DOCTYPE html>\n<p>A.", "it is an HTML page; --corpus text:.*a reads"),
         (b"PK\x03\x04\x14\0", "it is a zip file, .*; unpack it"),
-    ],
-)
-def test_a_file_of_another_format_is_named(tmp_path, content, words):
-    (tmp_path / "a").write_bytes(content)
-    for scheme in ("jsonl", "csv", "parquet"):
-        if scheme == "jsonl" or b"[" not in content:
-            with pytest.raises(UsageError, match=words):
-                read_corpus(f"{scheme}:{tmp_path}/a")
-    (tmp_path / "b").write_bytes(content.replace(b"A.", b"\xff"))
-    for record in read_corpus(f"text:{tmp_path}/*")[1]:
-        if getattr(record, "reason", "") == "invalid_utf8" and b"[" not in content:
-            assert record.detail.startswith("it is a")
+    ):
+        (tmp_path / "a").write_bytes(content)
+        for scheme in ("jsonl", "csv", "parquet"):
+            if scheme == "jsonl" or b"[" not in content:
+                with pytest.raises(UsageError, match=words):
+                    read_corpus(f"{scheme}:{tmp_path}/a")
+        (tmp_path / "b").write_bytes(content.replace(b"A.", b"\xff"))
+        for record in read_corpus(f"text:{tmp_path}/*")[1]:
+            if getattr(record, "reason", "") == "invalid_utf8" and b"[" not in content:
+                assert record.detail.startswith("it is a")
 
 
 def _written(kind, path):
@@ -202,9 +199,8 @@ LARGE = json.dumps({"version": "1.1", "data": [RECORD] * 80_000})  # over 8 MiB
 LISTS = {"refs": [{"n": 1}], "more": [{}], "id": "x", "article": None}
 
 
-@pytest.mark.parametrize(
-    ("scheme", "content", "words"),
-    [
+def test_records_of_another_format_are_named(tmp_path):
+    for scheme, content, words in (
         ("jsonl", f'id,article\n1,"{TEXT}"\n', "it is CSV; --corpus csv:FILE reads"),
         ("jsonl", f"id\tarticle\n\n1\t{TEXT}\n", "it is CSV; --corpus csv:FILE reads"),
         ("parquet", f"id,article\n1,{TEXT}\n", "it is CSV; --corpus csv:FILE reads"),
@@ -220,13 +216,11 @@ LISTS = {"refs": [{"n": 1}], "more": [{}], "id": "x", "article": None}
         ("jsonl", json.dumps(LISTS, indent=1), "JSON over lines; `jq -c . "),
         ("jsonl", "\0\4\5 table" * 9, "it is binary data of an unknown format; name"),
         ("csv", f'1,"{TEXT}",x\n', r"a text of \d+ char.*\(echo 'c1,article,c3'; cat "),
-    ],
-)
-def test_records_of_another_format_are_named(tmp_path, scheme, content, words):
-    path = tmp_path / "a"
-    path.write_text(content)
-    with pytest.raises(UsageError, match=words.replace("FILE", str(path))):
-        read_corpus(f"{scheme}:{path}")
+    ):
+        path = tmp_path / "a"
+        path.write_text(content)
+        with pytest.raises(UsageError, match=words.replace("FILE", str(path))):
+            read_corpus(f"{scheme}:{path}")
 
 
 def test_records_like_another_format_are_records(tmp_path):

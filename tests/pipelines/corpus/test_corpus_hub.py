@@ -62,29 +62,26 @@ def _push(hub: SmallHub, folder: Path, number: int, changed: str) -> str:
     return hub.push("datasets/acme/news", copy)
 
 
-@pytest.mark.parametrize(
-    ("address", "revision"),
-    [
+def test_the_documents_are_those_of_the_files_at_the_commit(hub, folder):
+    for address, revision in (
         ("parquet:data/train-*.parquet", "@refs%2Fconvert%2Fparquet"),
         ("parquet:data/t*-?.parquet", "@refs/convert/parquet"),
         ("jsonl:data/*.jsonl", "@main"),
         *(("jsonl:data/b.jsonl", ""), ("text:data/*.txt", "")),
         ("text:data/**/*.txt", "@main"),
-    ],
-)
-def test_the_documents_are_those_of_the_files_at_the_commit(
-    hub: SmallHub, folder, address, revision
-):
-    scheme, _, pattern = address.partition(":")
-    _, expected = read_corpus(f"{scheme}:{folder}/{pattern}")
-    at_commit = f"{SET}@{hub.refs['datasets/acme/news']['main']}"
-    for _ in range(2):
-        tasks, documents = read_corpus(f"{scheme}:{SET}{revision}/{pattern}")
-        assert expected and documents == [
-            each._replace(source_file=each.source_file.replace(str(folder), at_commit))
-            for each in expected
-        ]
-    assert {task.where for task in tasks} == {f"{at_commit}/{pattern}"}
+    ):
+        scheme, _, pattern = address.partition(":")
+        _, expected = read_corpus(f"{scheme}:{folder}/{pattern}")
+        at_commit = f"{SET}@{hub.refs['datasets/acme/news']['main']}"
+        for _ in range(2):
+            tasks, documents = read_corpus(f"{scheme}:{SET}{revision}/{pattern}")
+            assert expected and documents == [
+                each._replace(
+                    source_file=each.source_file.replace(str(folder), at_commit)
+                )
+                for each in expected
+            ]
+        assert {task.where for task in tasks} == {f"{at_commit}/{pattern}"}
 
 
 def test_a_file_of_many_tasks_is_downloaded_once(hub: SmallHub, tmp_path):
@@ -151,26 +148,21 @@ def test_files_are_identified_by_content(hub: SmallHub, folder):
 WAYS = "correct the name, or request access on its page and"
 
 
-@pytest.mark.parametrize(
-    ("address", "message"),
-    [
+def test_what_the_hub_does_not_give_is_refused_at_the_start(hub, folder):
+    for address, message in (
         ("acme/none/a", f"404 .*; {WAYS}"),
         ("acme/gated/a", f"403 .*; {WAYS}"),
         ("acme/busy/a", "429 .*; check HF_TOKEN, or run the same command again later"),
         ("acme/news@v9/a", "404 .*; name a branch, a tag or a commit"),
         ("acme", "Repository id must be .*; write hf://datasets/ORG/NAME/PATH, or"),
-    ],
-)
-def test_what_the_hub_does_not_give_is_refused_at_the_start(
-    hub: SmallHub, folder, address, message
-):
-    hub.push("datasets/acme/gated", folder)
-    hub.refusals = {"datasets/acme/gated": GATED, "datasets/acme/busy": LIMITED}
-    path = f"hf://datasets/{address}"
-    with pytest.raises(UsageError, match=f"^{path}: .*{message}") as refusal:
-        read_corpus(f"text:{path}")
-    assert "\n" not in str(refusal.value) and TOKEN not in str(refusal.value)
-    assert not [each for each in hub.requests if re.search("GET.*/resolve/", each)]
+    ):
+        hub.push("datasets/acme/gated", folder)
+        hub.refusals = {"datasets/acme/gated": GATED, "datasets/acme/busy": LIMITED}
+        path = f"hf://datasets/{address}"
+        with pytest.raises(UsageError, match=f"^{path}: .*{message}") as refusal:
+            read_corpus(f"text:{path}")
+        assert "\n" not in str(refusal.value) and TOKEN not in str(refusal.value)
+        assert not [each for each in hub.requests if re.search("GET.*/resolve/", each)]
 
 
 def test_other_paths_that_cannot_be_read_are_refused_at_the_start(

@@ -243,22 +243,19 @@ NESTED = ["One.", None, ("Two.", "\\N"), b"Z\xc3\xbcrich."]
 PIECES = [{"text": "One.", "page": 1}, None, {"text": None}, {"text": ["Two.", NAN]}]
 
 
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
+def test_texts_in_pieces_are_joined():
+    for value, expected in (
         ("One.", "One."),
         (NESTED, "One.\nTwo.\nZ\u00fcrich."),
         (PIECES, "One.\nTwo."),
         ({"text": "One."}, "One."),
         (np.array([b"One.", b"Two."], object), "One.\nTwo."),
         ([], ""),
-    ],
-)
-def test_texts_in_pieces_are_joined(value, expected):
-    fields = Fields("body.of", "abstract:lines").with_lines()
-    document = document_of(fields, body={"of": value}, abstract=value, split="\\N")
-    assert (document.article, document.highlights) == (expected, expected)
-    assert document.other_highlights == ()
+    ):
+        fields = Fields("body.of", "abstract:lines").with_lines()
+        document = document_of(fields, body={"of": value}, abstract=value, split="\\N")
+        assert (document.article, document.highlights) == (expected, expected)
+        assert document.other_highlights == ()
 
 
 def test_the_highlights_of_a_list_are_several_references():
@@ -281,9 +278,8 @@ for _ in range(2000):
     DEEP = [DEEP]
 
 
-@pytest.mark.parametrize(
-    ("field", "value", "reason", "held"),
-    [
+def test_what_is_no_text_is_a_dead_letter():
+    for field, value, reason, held in (
         ("article", NAN, "missing_field", " is missing or null"),
         ("article", "\\N", "missing_field", " is missing or null"),
         ("article", ["A.", 7], "wrong_type", " holds a value of type int"),
@@ -293,13 +289,11 @@ for _ in range(2000):
         ("article", [b"A\xff"], "invalid_utf8", ": invalid start"),
         ("highlights", 7, "wrong_type", " holds a value of type int"),
         ("split", 1.5, "wrong_type", " holds a value of type float"),
-    ],
-)
-def test_what_is_no_text_is_a_dead_letter(field, value, reason, held):
-    lost = document_of(**{field: value})
-    assert lost.reason == reason
-    byte = "byte 1 of " * (reason == "invalid_utf8")
-    assert lost.detail.startswith(f"{byte}'{field}'{held}")
+    ):
+        lost = document_of(**{field: value})
+        assert lost.reason == reason
+        byte = "byte 1 of " * (reason == "invalid_utf8")
+        assert lost.detail.startswith(f"{byte}'{field}'{held}")
 
 
 @pytest.mark.parametrize("name", ["jsonl", "parquet"])

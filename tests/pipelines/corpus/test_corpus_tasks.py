@@ -22,9 +22,8 @@ SHARES = "must be from 0 to 1 and add up to at most 1, not"
 SPLITS = "has the splits train, validation, test, not 'dev'"
 
 
-@pytest.mark.parametrize(
-    ("corpus", "flags", "message"),
-    [
+def test_options_are_refused_before_any_file_is_opened():
+    for corpus, flags, message in (
         ("xml:a", {}, "unknown corpus 'xml:a'; .*jsonl, csv, parquet, arr.*ple$"),
         ("news.jsonl", {}, r"did you mean 'jsonl:news.jsonl'\? write SCHEME:WHERE"),
         ("gs://bucket/a", {}, "unknown corpus 'gs://bucket/a'"),
@@ -40,26 +39,21 @@ SPLITS = "has the splits train, validation, test, not 'dev'"
         ("jsonl:a", {"data_dir": "d"}, "--data_dir is only for tfds:, not for js"),
         ("sample:", {"split": "dev"}, f"^sample: {SPLITS}"),
         ("jsonl:a", {"split": "dev"}, f"jsonl:a {SPLITS}"),
-    ],
-)
-def test_options_are_refused_before_any_file_is_opened(corpus, flags, message):
-    with pytest.raises(UsageError, match=message):
-        CorpusOptions(corpus=corpus, **flags)
+    ):
+        with pytest.raises(UsageError, match=message):
+            CorpusOptions(corpus=corpus, **flags)
 
 
-@pytest.mark.parametrize(
-    ("where", "message"),
-    [
+def test_a_pattern_without_files_is_refused(tmp_path):
+    for where, message in (
         ("{}/*.x", r"no file matches {}/\*.x \(the folder {} exists\)"),
         ("{}/none/*", r"no file matches .* \(there is no folder {}/none\)"),
         ("{}", r"no name in the folder {} ends in .*; name the files, such as {}/\*$"),
         ("none-*.x", r"no file matches none-\*.x \(in the working directory\)"),
-    ],
-)
-def test_a_pattern_without_files_is_refused(tmp_path, where, message):
-    for scheme in ("jsonl", "text"):
-        with pytest.raises(UsageError, match=message.format(*[tmp_path] * 2)):
-            read_corpus(f"{scheme}:{where.format(tmp_path)}")
+    ):
+        for scheme in ("jsonl", "text"):
+            with pytest.raises(UsageError, match=message.format(*[tmp_path] * 2)):
+                read_corpus(f"{scheme}:{where.format(tmp_path)}")
 
 
 def test_the_hash_of_the_id_decides_the_split(tmp_path):

@@ -71,38 +71,35 @@ ARCHIVE = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("name", "compress"),
-    [
+def test_pages_are_documents(tmp_path):
+    for name, compress in (
         ("a.warc", b"".join),
         ("a.warc.gz", lambda parts: b"".join(map(gzip.compress, parts))),
         ("b.warc.gz", lambda parts: gzip.compress(b"".join(parts))),
         ("a.warc.bz2", lambda parts: bz2.compress(b"".join(parts))),
-    ],
-)
-def test_pages_are_documents(tmp_path, name, compress):
-    (tmp_path / name).write_bytes(compress(ARCHIVE))
-    corpus = f"warc:{tmp_path}/{name}"
-    flags = {"keep_fields": "url,date,title,mime", "task_bytes": 1}
-    tasks, records = read_corpus(corpus, **flags)
-    documents, (empty,) = parted(records)
-    places = [starts_of(ARCHIVE)[index] for index in (2, 8, 9, 10, 11)]
-    assert len(tasks) == 1
-    assert [(d.document_id, d.article) for d in documents] == [
-        *(("0-2", "One."), ("0-8", "Fünf & <b>.")),
-        *(("0-9", "Nine."), ("0-10", "Ten.\n\nEnd.")),
-    ]
-    assert [d.source_position for d in documents] == places[:4]
-    assert (empty.source_position, empty.reason) == (places[4], "empty_article")
-    assert documents[0].metadata == {
-        "url": "https://news.example/2",
-        "date": datetime.datetime(2024, 5, 1, 10, tzinfo=datetime.UTC),
-        "title": "Rain & snow",
-        "mime": "text/html",
-    }
-    drawn = read_corpus(corpus, sample=2, id_field="url")[1]
-    urls = {f"https://news.example/{n}" for n in range(12)}
-    assert {d.document_id for d in drawn} < urls
+    ):
+        (tmp_path / name).write_bytes(compress(ARCHIVE))
+        corpus = f"warc:{tmp_path}/{name}"
+        flags = {"keep_fields": "url,date,title,mime", "task_bytes": 1}
+        tasks, records = read_corpus(corpus, **flags)
+        documents, (empty,) = parted(records)
+        places = [starts_of(ARCHIVE)[index] for index in (2, 8, 9, 10, 11)]
+        assert len(tasks) == 1
+        assert [(d.document_id, d.article) for d in documents] == [
+            *(("0-2", "One."), ("0-8", "Fünf & <b>.")),
+            *(("0-9", "Nine."), ("0-10", "Ten.\n\nEnd.")),
+        ]
+        assert [d.source_position for d in documents] == places[:4]
+        assert (empty.source_position, empty.reason) == (places[4], "empty_article")
+        assert documents[0].metadata == {
+            "url": "https://news.example/2",
+            "date": datetime.datetime(2024, 5, 1, 10, tzinfo=datetime.UTC),
+            "title": "Rain & snow",
+            "mime": "text/html",
+        }
+        drawn = read_corpus(corpus, sample=2, id_field="url")[1]
+        urls = {f"https://news.example/{n}" for n in range(12)}
+        assert {d.document_id for d in drawn} < urls
 
 
 GREEN = PAGE.format("Grün.").encode()

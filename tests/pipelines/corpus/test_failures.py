@@ -76,9 +76,9 @@ EMPTY = (
 )
 
 
-@pytest.mark.parametrize(
-    ("read", "empty", "reasons", "share", "message"),
-    [
+def test_a_job_bears_a_share_of_failures(tmp_path):
+    """Documents of another split do not count."""
+    for read, empty, reasons, share, message in (
         (10, 0, {"read/x": 5}, 0.5, ""),
         (10, 0, {"read/x": 6}, 0.5, "^6 of 10 records failed"),
         (10, 0, {}, 0.0, ""),
@@ -90,15 +90,10 @@ EMPTY = (
         (1000, 0, {"read/broken_gzip": 1}, 1.0, ""),
         (10, 5, {}, 0.5, ""),
         (10, 6, {}, 0.5, EMPTY),
-    ],
-)
-def test_a_job_bears_a_share_of_failures(
-    tmp_path, read, empty, reasons, share, message
-):
-    """Documents of another split do not count."""
-    counts = {"read": read + 3, "empty": empty, "other_split": 3}
-    letters = letters_of(reasons, "a", "file")
-    check(tmp_path, counts, {"read": read + 3}, letters, share, message)
+    ):
+        counts = {"read": read + 3, "empty": empty, "other_split": 3}
+        letters = letters_of(reasons, "a", "file")
+        check(tmp_path, counts, {"read": read + 3}, letters, share, message)
 
 
 UNREAD = (
@@ -107,9 +102,9 @@ UNREAD = (
 )
 
 
-@pytest.mark.parametrize(
-    ("read", "left_out", "position", "lost", "share", "message"),
-    [
+def test_a_file_of_which_no_record_can_be_read_fails_a_job(tmp_path):
+    """A record may be all that a file has, and is one of the corpus."""
+    for read, left_out, position, lost, share, message in (
         (2, 0, "byte 0", {"read/x": 2}, 0.5, UNREAD),
         (2, 0, "byte 0", {"read/x": 1, "read/y": 1}, 0.5, UNREAD),
         (2, 0, "byte 0", {"read/x": 2}, 1.0, ""),
@@ -119,16 +114,11 @@ UNREAD = (
         (3, 0, "byte 0", {"read/x": 1, "read/empty_article": 2}, 0.5, ""),
         (1, 0, "byte 0", {"read/x": 1}, 0.5, ""),
         (2, 0, "file", {"read/x": 2}, 0.5, ""),
-    ],
-)
-def test_a_file_of_which_no_record_can_be_read_fails_a_job(
-    tmp_path, read, left_out, position, lost, share, message
-):
-    """A record may be all that a file has, and is one of the corpus."""
-    counts = {"read": 500 + read, "empty": 0}
-    of_file = {"read": read, "not_selected": left_out}
-    letters = letters_of(lost, "b", position)
-    check(tmp_path, counts, of_file, letters, share, message)
+    ):
+        counts = {"read": 500 + read, "empty": 0}
+        of_file = {"read": read, "not_selected": left_out}
+        letters = letters_of(lost, "b", position)
+        check(tmp_path, counts, of_file, letters, share, message)
 
 
 def letters_of(reasons, name, position):

@@ -44,12 +44,8 @@ def server():
 
 
 def variables(endpoint):
-    return {
-        "AWS_ENDPOINT_URL": endpoint,
-        "AWS_ACCESS_KEY_ID": "key",
-        "AWS_SECRET_ACCESS_KEY": SECRET,
-        "AWS_DEFAULT_REGION": "us-east-1",
-    }
+    keys = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": SECRET}
+    return {"AWS_ENDPOINT_URL": endpoint, "AWS_DEFAULT_REGION": "us-east-1", **keys}
 
 
 @pytest.fixture(autouse=True)
@@ -91,9 +87,7 @@ def test_a_run_has_the_digest_of_the_disk(s3, corpora, tmp_path, monkeypatch):
 def test_of_many_that_create_an_object_one_does():
     store, _ = files.filesystem("s3://news/")
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        created = list(
-            pool.map(lambda n: store.create("news/lock", b"%d" % n), range(8))
-        )
+        created = [*pool.map(lambda n: store.create("news/lock", b"%d" % n), range(8))]
     assert sum(created) == 1
     assert files.read_bytes("s3://news/lock") == b"%d" % created.index(True)
 

@@ -60,22 +60,20 @@ def problem(diagnose):
     return run
 
 
-@pytest.mark.parametrize(
-    ("error", "found", "advice"),
-    [
+def failing(error):
+    raise error
+    yield
+
+
+def test_what_a_check_raises_is_a_finding():
+    for error, found, advice in (
         (DataError("a: damaged (x; y);\n copy it"), "a: damaged (x; y)", "copy it"),
         (UsageError("no way out"), "no way out", "run `precis doctor` again"),
         (OSError(13, "no", "a"), "a: no", "give this user access, or name another"),
         (RuntimeError("first\nsecond"), "RuntimeError: first", "again"),
-    ],
-)
-def test_what_a_check_raises_is_a_finding(error, found, advice):
-    def failing():
-        raise error
-        yield
-
-    (last,) = _checked("corpus", failing())
-    assert last[:3] == ("problem", "corpus", found) and advice in last.advice
+    ):
+        (last,) = _checked("corpus", failing(error))
+        assert last[:3] == ("problem", "corpus", found) and advice in last.advice
 
 
 def test_the_words_behind_doctor_are_a_command_line_and_a_function_takes_them(tmp_path):
@@ -92,21 +90,18 @@ def test_the_words_behind_doctor_are_a_command_line_and_a_function_takes_them(tm
     assert findings[-1][:2] == ("problem", "flags")
 
 
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
+def test_a_wrong_command_line_exits_with_2(capsys):
+    for line, message in (
         ("sumarize", "unknown command 'sumarize'; did"),
         ("doctor", "unknown command 'doctor'; "),
         ("xyz", "unknown command 'xyz'; `precis --help` lists the commands"),
         ("--quit", "unknown flag --quit; did you mean --quiet?"),
         ("train --recods=r", "unknown flag --recods; did you mean --records?"),
         ("verify a b", "unexpected argument 'b'; did you mean --"),
-    ],
-)
-def test_a_wrong_command_line_exits_with_2(line, message, capsys):
-    assert exit_code("doctor", *line.split()) == 2
-    out, err = capsys.readouterr()
-    assert err.startswith(f"precis doctor: {message}") and not out
+    ):
+        assert exit_code("doctor", *line.split()) == 2
+        out, err = capsys.readouterr()
+        assert err.startswith(f"precis doctor: {message}") and not out
 
 
 @pytest.mark.slow
@@ -157,18 +152,15 @@ def test_a_package_of_a_wrong_version(diagnose, tmp_path_factory, monkeypatch):
     assert message in " ".join(lines)
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
+def test_what_the_start_of_a_job_refuses_is_a_problem(problem):
+    for words, message in (
         ("summarize --corpus jsonl:none/*.j --output o", "no file matches none/*.j"),
         ("summarize --text a", "--corpus is needed: the corpus"),
         ("prepare --corpus sample:9 --output o --task_bytes 0", "--task_bytes must be"),
         ("summarize --corpus sample:9 --output o --runner=F", "--runner F is unknow"),
         ("summarize --corpus sample:9 --output o --bundle none", "none"),
-    ],
-)
-def test_what_the_start_of_a_job_refuses_is_a_problem(words, message, problem):
-    assert problem(*words.split()).startswith(message)
+    ):
+        assert problem(*words.split()).startswith(message)
 
 
 def test_engines_buckets_and_servers_are_asked(problem, diagnose, monkeypatch):

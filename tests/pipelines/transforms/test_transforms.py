@@ -42,12 +42,13 @@ def comparable(rows):
 
 
 def test_a_corpus_that_is_not_there_is_refused_when_the_pipeline_is_built(tmp_path):
-    with pytest.raises(UsageError, match="no file matches"):
-        pipeline() | ReadCorpus(corpus=f"jsonl:{tmp_path}/*.jsonl")
-    with pytest.raises(UsageError, match="unknown option 'idfield'; did you mean id_"):
-        pipeline() | ReadCorpus(corpus="sample:", idfield="x")
-    with pytest.raises(UsageError, match="give `language=` to SummarizeDocuments, not"):
-        pipeline() | ReadCorpus(corpus="sample:", language="de")
+    for message, flags in (
+        ("no file matches", {"corpus": f"jsonl:{tmp_path}/*.jsonl"}),
+        ("unknown option 'idfield'; did you mean id_", {"idfield": "x"}),
+        ("give `language=` to SummarizeDocuments, not", {"language": "de"}),
+    ):
+        with pytest.raises(UsageError, match=message):
+            pipeline() | ReadCorpus(**{"corpus": "sample:", **flags})
 
 
 def test_the_rows_of_a_corpus_are_those_of_the_command(extractive, corpus, tmp_path):
@@ -154,9 +155,8 @@ def test_elements_that_are_no_documents_are_an_error_of_the_pipeline():
         p.run()
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+def test_options_are_checked_when_the_pipeline_is_built():
+    for options, message in (
         ({"beamwidth": 3}, "unknown option 'beamwidth'; did you mean beam_width"),
         ({"corpus": "sample:"}, "unknown option 'corpus'"),
         ({"output": "out"}, "does not take output; use WriteSummaries to write"),
@@ -165,12 +165,10 @@ def test_elements_that_are_no_documents_are_an_error_of_the_pipeline():
         ({"beam_width": 0}, "`beam_width=`"),
         ({"clean": "raw"}, "clean must be one of standard, html, none, not 'raw'"),
         ({"language": "DE"}, "small letters, .*, not 'DE'; did you mean de"),
-    ],
-)
-def test_options_are_checked_when_the_pipeline_is_built(options, message):
-    documents = pipeline() | beam.Create([Document(article="Rain fell.")])
-    with pytest.raises(UsageError, match=message):
-        documents | SummarizeDocuments(**options)
+    ):
+        documents = pipeline() | beam.Create([Document(article="Rain fell.")])
+        with pytest.raises(UsageError, match=message):
+            documents | SummarizeDocuments(**options)
 
 
 def test_rows_stay_in_the_window_of_their_document():

@@ -113,9 +113,8 @@ def test_a_flat_and_partitioned_run_of_the_command_line_is_loaded(
 COPY = {"for_": "postgresql", "copy_rows": "f"}
 
 
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
+def test_flags_that_do_not_fit_are_refused(tmp_path):
+    for flags, message in (
         ({"table_key": "id"}, "no column 'id'; its columns are"),
         ({"table_key": " ,"}, "--table_key is empty; name the"),
         ({"run": ""}, "DIR is empty: finished run, the --o"),
@@ -134,13 +133,11 @@ COPY = {"for_": "postgresql", "copy_rows": "f"}
             {"for_": "snowflake", "location": "gs://b"},
             "snowflake cannot read gs://b; .*@STAGE/",
         ),
-    ],
-)
-def test_flags_that_do_not_fit_are_refused(tmp_path, flags, message):
-    values = {"run": write_rows(tmp_path / "a", [1]), "for_": "duckdb", **flags}
-    with pytest.raises(UsageError, match=message):
-        loaders(output=tmp_path / "sql", **values)
-    assert not (tmp_path / "sql").exists()
+    ):
+        values = {"run": write_rows(tmp_path / "a", [1]), "for_": "duckdb", **flags}
+        with pytest.raises(UsageError, match=message):
+            loaders(output=tmp_path / "sql", **values)
+        assert not (tmp_path / "sql").exists()
 
 
 def test_runs_without_rows_or_with_repeated_keys_are_refused(tmp_path):

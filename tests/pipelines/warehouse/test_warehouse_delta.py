@@ -109,23 +109,20 @@ def test_later_runs_bring_nulls_and_fields(tmp_path, address, is_strict):
 RANKED = pa.list_(pa.struct({"text": pa.string(), "rank": pa.int64()}))
 
 
-@pytest.mark.parametrize(
-    ("name", "kind", "message"),
-    [
+def test_types_that_do_not_fit_are_refused(tmp_path, address):
+    load_run(write_run(tmp_path / "a", rows_of("xy")), address)
+    for name, kind, message in (
         ("words", pa.list_(pa.string()), "column 'words' is array in the run, but int"),
         ("words", pa.duration("s"), ".*Duration.s."),
         ("sentences", pa.list_(pa.int32()), ".*incompatible types: struct.*int32"),
         ("sentences", RANKED, ".*Cannot merge types integer and long"),
-    ],
-)
-def test_types_that_do_not_fit_are_refused(tmp_path, address, name, kind, message):
-    load_run(write_run(tmp_path / "a", rows_of("xy")), address)
-    schema = SCHEMA.set(SCHEMA.get_field_index(name), pa.field(name, kind))
-    run = write_run(tmp_path / "b", rows_of("y", **{name: None}), schema=schema)
-    message = f"the run does not fit into .*/table: {message}.*; l"
-    with pytest.raises(DataError, match=message):
-        load_run(run, address)
-    assert table_of(address).version() == 0
+    ):
+        schema = SCHEMA.set(SCHEMA.get_field_index(name), pa.field(name, kind))
+        run = write_run(tmp_path / "b", rows_of("y", **{name: None}), schema=schema)
+        message = f"the run does not fit into .*/table: {message}.*; l"
+        with pytest.raises(DataError, match=message):
+            load_run(run, address)
+        assert table_of(address).version() == 0
 
 
 @pytest.mark.parametrize(
