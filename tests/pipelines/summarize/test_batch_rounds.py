@@ -30,17 +30,9 @@ def flags(tmp_path):
     return {**flags, "max_words": 9, "sentences": 1, "task_bytes": 800}
 
 
-def test_a_command_asks_in_batches_until_every_document_has_an_answer(
-    flags, tmp_path, capfd
-):
-    faults = {
-        **{
-            1: [LONG, {"text": "So it goes."}],
-            2: [500, 503],
-            3: ["expired", "missing"],
-        },
-        **{4: [400], 5: [500, 500, 500], 6: [LONG, 500]},
-    }
+def test_batches_are_asked_until_every_document_has_an_answer(flags, tmp_path, capfd):
+    faults = {1: [LONG, {"text": "So it goes."}], 2: [500, 503], 4: [400]}
+    faults |= {3: ["expired", "missing"], 5: [500, 500, 500], 6: [LONG, 500]}
     calls = {"POST files": [429, 429], "POST batches": ["cut"], "GET batches": [503]}
     server = BatchServer(faults, calls=calls, statuses=("completed", "expired"))
     with server.serve() as bundle:
@@ -48,10 +40,8 @@ def test_a_command_asks_in_batches_until_every_document_has_an_answer(
     said = capfd.readouterr()
     rows = {row["document_id"]: row for row in rows_of(tmp_path / "run")}
     assert {*rows} == {f"d{n}" for n in (0, 1, 2, 3, 6, 7, 8, 9)}
-    assert server.asked == {
-        **dict.fromkeys((0, 4, 7, 8, 9), 1),
-        **{1: 2, 2: 3, 3: 3, 5: 3, 6: 3},
-    }
+    asked_again = {1: 2, 2: 3, 3: 3, 5: 3, 6: 3}
+    assert server.asked == dict.fromkeys(range(10), 1) | asked_again
     assert rows["d1"]["summary"] == "So it goes."
     assert rows["d1"]["written_tokens"] == 10 and rows["d1"]["prompt_tokens"] == 80
     manifest = manifest_of(tmp_path / "run")
@@ -63,9 +53,7 @@ def test_a_command_asks_in_batches_until_every_document_has_an_answer(
 
 
 @pytest.mark.slow
-def test_a_command_that_is_killed_at_each_step_submits_no_request_twice(
-    flags, tmp_path
-):
+def test_a_command_killed_at_each_step_submits_no_request_twice(flags, tmp_path):
     steps = [
         *(("POST files", False), ("POST files", True), ("POST batches", False)),
         *(("POST batches", True), ("GET batches/", True), ("GET files/", True)),
@@ -94,21 +82,15 @@ def test_a_command_that_is_killed_at_each_step_submits_no_request_twice(
     assert len(rows_of(tmp_path / "run")) == 10
 
 
-def test_a_run_goes_on_where_a_server_loses_cancels_or_refuses_a_batch(
-    flags, tmp_path, capfd
-):
+def test_a_run_goes_on_where_batches_are_lost_or_refused(flags, tmp_path, capfd):
     statuses = ("lost", "cancelled", "failed", "failed", "completed")
     server = BatchServer({}, statuses=statuses)
     with server.serve() as bundle:
         flags |= {"bundle": bundle, "batch_requests": 5}
-        with pytest.raises(
-            Unfinished, match="submitted: 5 requests in 1 batch.es. wait"
-        ):
+        with pytest.raises(Unfinished, match="submitted: 5 requests in 1 batch.es. wa"):
             summarize(submit_only=True, **flags)
         with pytest.raises(
-            JobError,
-            match="failed, so none of its 5 requests was answ.*"
-            ": the file has no end; correct the cause, or set fewer `b",
+            JobError, match="none of its 5 .*: the file has no end; cor"
         ):
             summarize(**flags)
         # The cause is corrected by smaller batches. While one goes on, the others may
@@ -125,14 +107,10 @@ def test_a_batch_that_may_exist_is_never_created_again(flags, tmp_path):
     calls = {"POST batches": ["cut"], "GET batches": [200, *[405] * 2]}
     server = BatchServer({}, calls=calls)
     server.calls["GET batches"][0] = None
-    message = (
-        "not known whether a batch of .*requests-00000.jsonl was created, as .*HTT"
-    )
+    message = "whether a batch of .*00000.jsonl was created, as .*HTTP 405.*add its .id"
     with server.serve() as bundle:
         for _ in range(2):
-            with pytest.raises(
-                JobError, match=message + "P 405.*add its .id. to .*json"
-            ):
+            with pytest.raises(JobError, match=message):
                 summarize(bundle=bundle, **flags)
         summarize(bundle=bundle, **flags)  # It lists them now.
     assert server.asked == dict.fromkeys(range(10), 1)
@@ -141,13 +119,9 @@ def test_a_batch_that_may_exist_is_never_created_again(flags, tmp_path):
 def test_requests_are_answered_by_hand(flags, tmp_path, capfd):
     asked, answers = tmp_path / "asked", tmp_path / "answers"
     flags |= {"bundle": "openai-batch://127.0.0.1:9/v1#tiny/model", "batch_requests": 4}
-    with pytest.raises(
-        Unfinished, match="wrote 10 requests in 3 files to .*asked; have"
-    ):
+    with pytest.raises(Unfinished, match="wrote 10 requests in 3 files to .*asked; ha"):
         summarize(requests_to=asked, **flags)
-    with pytest.raises(
-        UsageError, match="--requests_to .*asked: it already holds files"
-    ):
+    with pytest.raises(UsageError, match="--requests_to .*asked: it already holds fil"):
         summarize(requests_to=asked, **flags)
     with pytest.raises(UsageError, match="--answers_from .*answers: it holds no file"):
         summarize(answers_from=answers, **flags)
@@ -184,18 +158,9 @@ def test_what_cannot_ask_in_batches_is_refused(flags, tmp_path):
         with pytest.raises(UsageError, match=message):
             settings_of(**given)
     for given, message in (
-        (
-            {"beam_args": ["--runner", "PrismRunner"]},
-            "PrismRunner cannot ask in batches",
-        ),
-        (
-            {"requests": 2},
-            "`requests=2` has no effect where an endpoint with batches w",
-        ),
-        (
-            {"submit_only": True, "requests_to": "x"},
-            "do without; leave one of them out",
-        ),
+        ({"beam_args": ["--runner", "PrismRunner"]}, "PrismRunner cannot ask in batch"),
+        ({"requests": 2}, "`requests=2` has no effect where an endpoint with batches"),
+        ({"submit_only": True, "requests_to": "x"}, "do without; leave one of them ou"),
         (
             {"bundle": "openai://h#m", "submit_only": True},
             "no effect where an endpoint w",
@@ -206,11 +171,8 @@ def test_what_cannot_ask_in_batches_is_refused(flags, tmp_path):
             summarize(**flags, **{**batch, **given})
     with pytest.raises(JobError, match="takes no batches: no answer .ConnectError"):
         summarize(**flags, **batch)
-    with (
-        server.serve() as bundle,
-        pytest.raises(DataError, match="search/empty_answer 1"),
-    ):  # The other way goes on with the same run.
-        summarize(bundle=bundle, **flags)
+    with server.serve() as bundle, pytest.raises(DataError, match="empty_answer 1"):
+        summarize(bundle=bundle, **flags)  # The other way goes on with the same run.
     with BatchServer({}).serve() as bundle:  # And back.
         summarize(bundle=bundle, **flags, max_failed_share=0.2)
     assert len(rows_of(tmp_path / "run")) == 9

@@ -25,13 +25,9 @@ from precis.pipelines.bundles.import_checkpoint import import_checkpoint
 from precis.pipelines.summarize.options import SummarizeOptions
 from precis.pipelines.summarize.summary_settings import choose_engine
 
-pytestmark = [
-    pytest.mark.parity,
-    pytest.mark.skipif(
-        importlib.util.find_spec("ctranslate2") is None,
-        reason="needs ctranslate2; `make test-slow` installs it",
-    ),
-]
+pytestmark = pytest.mark.parity
+if importlib.util.find_spec("ctranslate2") is None:
+    pytest.skip("`make test-slow` installs ctranslate2", allow_module_level=True)
 # Where no token is forbidden both engines have the same probabilities, and where a
 # document is done once the beam has ended, the same hypotheses.
 PLAIN = {"no_repeat_ngram": 0, "min_summary_tokens": 0, "early_stopping": "first_k"}
@@ -100,9 +96,7 @@ def test_the_rows_are_those_of_tensorflow(kind, bundle, corpus, tmp_path):
             assert row[name] == other[name]
 
 
-def test_precisions_are_other_settings_whose_rows_are_not_mixed(
-    bundle, corpus, tmp_path
-):
+def test_precisions_are_other_settings_with_rows_of_their_own(bundle, corpus, tmp_path):
     flags = {**ENGINE, "limit": 60}
     here = [tmp_path / name for name in ("float32", "int8", "again")]
     rows = [
@@ -122,9 +116,9 @@ def test_precisions_are_other_settings_whose_rows_are_not_mixed(
     assert names == ["float32", "float32.lock", "int8", "int8.lock"]
 
 
-def test_auto_takes_it_for_equal_tokens_and_names_the_engine_that_it_took(
-    bundle, corpus, tmp_path, monkeypatch, capsys
-):
+def test_auto_takes_it_for_equal_tokens(bundle, corpus, tmp_path, monkeypatch, capsys):
+    greedy = {**AUTO, "beam_width": 1, "early_stopping": "never", "unfinished": "last"}
+    assert settings_of(bundle=bundle("t5"), **greedy).options.engine == "ctranslate2"
     network = bundle("unforced")
     rows = {
         engine: run(corpus, tmp_path / engine, network, **{**AUTO, "engine": engine})
@@ -183,14 +177,7 @@ def test_auto_leaves_accelerators_and_summarizers_to_tensorflow(monkeypatch, cap
     assert "for b: this machine has an accelerator" in second
 
 
-def test_auto_takes_it_for_a_greedy_search_with_any_end(bundle):
-    flags = {**AUTO, "beam_width": 1, "early_stopping": "never", "unfinished": "last"}
-    assert settings_of(bundle=bundle("t5"), **flags).options.engine == "ctranslate2"
-
-
-def test_a_network_is_converted_once_or_where_nothing_can_be_written_for_a_while(
-    bundle, monkeypatch
-):
+def test_a_network_is_converted_once_or_elsewhere_for_a_while(bundle, monkeypatch):
     folder = bundle("mt5")
     contents = open_bundle(folder)
 

@@ -91,25 +91,13 @@ def test_the_oracle_follows_the_reference_and_chooses_nothing_without_one():
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (
-            {"extractive": " , "},
-            "names no method; the methods are .*lexrank.*neural, oracle",
-        ),
+        ({"extractive": " , "}, "names no method; the methods are .*lexrank.*neural,"),
         ({"extractive": "lead,first"}, "unknown method 'first'; the methods are cent"),
-        (
-            {"extractive": "lead", "extractive_bundle": "b"},
-            "neural, but .* is lead; add neural",
-        ),
-        (
-            {"extractive": "neural", "extractive_bundle": "builtin:news-fr"},
-            "builtin:news-fr: .* no such bundle; use builtin:news-en",
-        ),
-        (
-            {"extractive": "oracle,lead"},
-            "oracle first, .* another .*first, or only oracle",
-        ),
+        ({"extractive": "lead", "extractive_bundle": "b"}, "neural, but .* is lead; a"),
+        ({"extractive_bundle": "builtin:news-fr"}, "fr: .* no such bundle; use builti"),
+        ({"extractive": "oracle,lead"}, "oracle first, .* another .*first, or only or"),
     ],
 )
 def test_impossible_methods_are_refused(flags, message):
     with pytest.raises(UsageError, match=message):
-        check_methods(SummarizeOptions(output="o", **flags))
+        check_methods(SummarizeOptions(output="o", **{"extractive": "neural", **flags}))

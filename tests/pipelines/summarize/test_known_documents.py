@@ -32,20 +32,12 @@ def sha256(content):
 
 def join_run(folder, tasks, parts, *, uses_references=False):
     begun = datetime.datetime.now()
-    join_keys(
-        SummaryRun(
-            job=Job(str(folder), "summaries", "f" * 64, "f" * 16, begun, tasks),
-            corpus=CorpusOptions(corpus="text:none"),
-            settings=read_settings(
-                {"extractive": "lead,oracle" if uses_references else "lead"}
-            ),
-            layout=OutputLayout(SUMMARY_SCHEMA),
-            provenance={},
-            columns={},
-            deduplicates=True,
-            earlier=tuple(parts),
-        )
-    )
+    job = Job(str(folder), "summaries", "f" * 64, "f" * 16, begun, tasks)
+    corpus, layout = CorpusOptions(corpus="text:none"), OutputLayout(SUMMARY_SCHEMA)
+    methods = "lead,oracle" if uses_references else "lead"
+    given = {"settings": read_settings({"extractive": methods}), "provenance": {}}
+    given |= {"columns": {}, "deduplicates": True, "earlier": tuple(parts)}
+    join_keys(SummaryRun(job=job, corpus=corpus, layout=layout, **given))
 
 
 def write_keys(folder, task, documents):

@@ -10,9 +10,9 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
-import pyarrow.dataset
+import pyarrow.parquet as pq
 import pytest
-from support.command_line import error_lines, exit_code
+from support.command_line import error_lines, exit_code, precis
 
 from precis.pipelines.command_line.results import warnings_of
 from precis.pipelines.summarize.summarize import summarize
@@ -44,22 +44,11 @@ def feed(monkeypatch, content: bytes) -> None:
 FLAGS = {"extractive": "luhn,lead", "sentences": 2, "clean": "none", "language": "cy"}
 
 
-def words_of(flags) -> list[str]:
-    return [word for name, value in flags.items() for word in (f"--{name}", str(value))]
-
-
-def row_of(run) -> dict:
-    """The only row of a run."""
-    (row,) = pyarrow.dataset.dataset(run / "data").to_table().to_pylist()
-    return row
-
-
 def test_the_row_is_that_of_a_run_over_the_document(article, tmp_path, capsys):
     summarize(corpus=f"text:{article}", output=tmp_path / "run", **FLAGS)
-    expected = row_of(tmp_path / "run")
+    (expected,) = pq.read_table(tmp_path / "run" / "data").to_pylist()
     capsys.readouterr()
-    words = ["--text", "article.txt", "--json", *words_of(FLAGS)]
-    assert exit_code("summarize", *words) == 0
+    assert precis("summarize", text="article.txt", json=True, **FLAGS) == 0
     (line,) = capsys.readouterr().out.splitlines()
     row = json.loads(line)
     assert row == {**expected, "run_id": ""}
@@ -171,15 +160,9 @@ def test_a_command_that_cannot_be_is_refused(words, message, tmp_path, capsys):
 def test_warnings_of_a_summary_name_its_faults():
     faults = dict.fromkeys(("unsupported_dates", "unsupported_names"), [])
     faults |= {"unsupported_numbers": ["17"], "flags": ["unsupported_number"]}
-    row = {
-        "quality_flags": faults["flags"],
-        "summary_method": "lead",
-        "abstractive_summary": "It rained.",
-        "abstractive_quality": faults,
-        "truncated": True,
-        "seen_tokens": 400,
-        "source_tokens": 1200,
-    }
+    row = {"truncated": True, "seen_tokens": 400, "source_tokens": 1200}
+    row |= {"abstractive_summary": "It rained.", "abstractive_quality": faults}
+    row |= {"summary_method": "lead", "quality_flags": faults["flags"]}
     assert warnings_of({**row, "summary_method": "abstractive"})[:2] == [
         "quality flags: unsupported_number",
         "numbers that are not in the document: 17",
@@ -200,11 +183,6 @@ def test_neither_beam_nor_tensorflow_nor_pandas_is_imported(tmp_path):
         "print({'apache_beam', 'tensorflow', 'pandas'} & set(sys.modules))"
     )
     command = [sys.executable, "-c", program]
-    done = subprocess.run(
-        command,
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
+    variables = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(command, env=variables, capture_output=True, text=True)
     assert done.stdout.splitlines()[-1] == "set()", done.stderr

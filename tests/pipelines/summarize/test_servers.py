@@ -49,10 +49,13 @@ def test_no_document_is_lost_where_slots_share_a_context(run, shared):
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
-def test_a_fault_of_the_service_ends_the_job_and_the_same_command_goes_on(run, status):
-    faults = {n: [(status, {"error": "no connected db"}), ...] for n in range(-1, 4)}
+def test_a_fault_of_the_service_ends_the_job_and_the_same_command_goes_on(
+    run, status, monkeypatch
+):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    faults = {n: [(status, {"error": "no db sk-secret"}), ...] for n in range(-1, 4)}
     message = (
-        f"127.0.0.1:.*/v1 answers no request: HTTP {status} .*no connected db.*key in "
+        f"127.0.0.1:.*/v1 answers no request: HTTP {status} .*no db \\*{{3}}.*key in "
         "OPENAI_API_KEY and .* the model 'tiny/model' of `bundle=`, and `request_json=`"
     )
     with pytest.raises(JobError, match=message):

@@ -24,11 +24,8 @@ READ_COLUMNS = """
 NETWORK_COLUMNS = (*READ_COLUMNS, "model_id", "decode_id")
 # What is shown depends on whether there is an abstractive summary.
 SHOWN_COLUMNS = ("summary", "summary_method", "quality_flags")
-GATE = {
-    "min_source_words": 12,
-    "fallback": "extractive",
-    "fallback_flags": "too_short,unsupported_name,truncated_source",
-}
+HELD_BACK = "too_short,unsupported_name,truncated_source"
+GATE = {"min_source_words": 12, "fallback": "extractive", "fallback_flags": HELD_BACK}
 
 
 @pytest.fixture(scope="module")
@@ -117,11 +114,9 @@ def test_qualities_are_those_of_the_texts_of_the_row(undisturbed):
         log_prob, margin = quality.pop("mean_log_prob"), quality.pop("beam_margin")
         assert quality.pop("support_score") is row["support_score"] is None
         assert quality.pop("line_confidence") is row["expected_rouge2"] is None
-        searched = {
-            "low_confidence": log_prob < -2,
-            "truncated_source": row["truncated"],
-        }
-        searched["unfinished"] = "unfinished" in quality["flags"]
+        searched = {"unfinished": "unfinished" in quality["flags"]}
+        searched["truncated_source"] = row["truncated"]
+        searched["low_confidence"] = log_prob < -2
         expected = measure(row["abstractive_summary"], source, **searched)
         assert quality == expected._asdict() and log_prob < 0
         first, *others = [summary["score"] for summary in row["abstractive"]]
@@ -146,7 +141,7 @@ def test_a_document_that_is_short_is_its_own_summary_and_no_network_reads_it(gat
 
 
 def test_the_manifest_counts_what_is_shown_and_what_was_held_back(gated):
-    held_back_for = {*GATE["fallback_flags"].split(","), "longer_than_source"}
+    held_back_for = {*HELD_BACK.split(","), "longer_than_source"}
     reasons, methods, shown_flags = Counter(), Counter(), Counter()
     for row in rows_of(gated):
         methods[row["summary_method"]] += 1

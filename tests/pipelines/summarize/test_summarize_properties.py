@@ -19,11 +19,8 @@ from precis.model.errors import DataError, UsageError
 from precis.pipelines.summarize.summarize import summarize
 
 _COMMON = settings(
-    derandomize=True,
-    deadline=None,
-    print_blob=True,
-    phases=(Phase.generate,),
-    suppress_health_check=list(HealthCheck),
+    **{"derandomize": True, "deadline": None, "print_blob": True},
+    **{"phases": [Phase.generate], "suppress_health_check": list(HealthCheck)},
 )
 
 
@@ -83,11 +80,8 @@ def _check(draft: Any, flags: dict[str, Any], folder: Path) -> None:
 
 def _check_in_new_folder(draft: Any, flags: dict[str, Any]) -> None:
     said = io.StringIO()
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        contextlib.redirect_stdout(said),
-        contextlib.redirect_stderr(said),
-    ):
+    out, err = contextlib.redirect_stdout(said), contextlib.redirect_stderr(said)
+    with tempfile.TemporaryDirectory() as folder, out, err:
         _check(draft, flags, Path(folder).resolve())
     assert MARKER not in said.getvalue()
 

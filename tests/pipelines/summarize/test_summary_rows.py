@@ -59,12 +59,8 @@ def keyphrase_bundle(tmp_path_factory):
 
 def test_models_of_sentences_and_of_phrases(selector_bundle, keyphrase_bundle):
     """Both are opened, and the scores of the network choose the sentences."""
-    flags = {
-        "extractive": "neural,lead",
-        "extractive_bundle": str(selector_bundle),
-        "keyphrase_bundle": str(keyphrase_bundle),
-        "keyphrases": 2,
-    }
+    flags = {"extractive": "neural,lead", "extractive_bundle": str(selector_bundle)}
+    flags |= {"keyphrase_bundle": str(keyphrase_bundle), "keyphrases": 2}
     lines = [story(0), story(1, highlights=None), {"article": "?!", "highlights": "x"}]
     row, without_reference, empty = first_rows(lines, **flags)
     selector = load_selector(str(selector_bundle))
@@ -97,7 +93,7 @@ def test_models_of_sentences_and_of_phrases(selector_bundle, keyphrase_bundle):
 
 
 @pytest.mark.parametrize("name", ["bundle", "extractive_bundle", "keyphrase_bundle"])
-def test_a_model_that_was_replaced_is_refused(
+def test_a_changed_model_is_refused(
     bundle, selector_bundle, keyphrase_bundle, tmp_path, name
 ):
     folders = {"bundle": bundle, "extractive_bundle": selector_bundle}
@@ -106,15 +102,12 @@ def test_a_model_that_was_replaced_is_refused(
     flags = {"extractive": "neural" if name == "extractive_bundle" else "lead"}
     settings = settings_of(**{name: str(folder), **flags})
     other = dict.fromkeys(settings.model_ids, "0" * 16)
-    message = (
-        "copy now holds model [0-9a-f]{16}, but this job began with 0{16}; restore "
-        "that model"
-    )
+    message = "copy now holds model [0-9a-f]{16}, but this job began with 0{16}; rest"
     with pytest.raises(DataError, match=message):
         WindowSummarizer(settings._replace(model_ids=other)).load()
 
 
-def test_a_process_reads_a_bundle_once_until_it_is_replaced(
+def test_a_bundle_is_read_once(
     bundle, selector_bundle, keyphrase_bundle, tokenizer, tmp_path, monkeypatch
 ):
     """Large files twice: they are hashed before work begins, and then loaded."""
@@ -151,15 +144,12 @@ def test_a_process_reads_a_bundle_once_until_it_is_replaced(
 
 
 def test_a_bundle_of_another_kind_is_refused(bundle, keyphrase_bundle):
-    takes_it = "`keyphrase_bundle=` of `precis summarize`"
-    other = "a bundle of kind abstractive, but kind keyphrases"
-    neural = {"extractive": "neural", "extractive_bundle": str(keyphrase_bundle)}
-    for flags, message in (
-        ({"keyphrase_bundle": str(bundle)}, other),
-        (neural, takes_it),
-        ({"bundle": str(keyphrase_bundle)}, takes_it),
-    ):
-        with pytest.raises(UsageError, match=message):
+    phrases = str(keyphrase_bundle)
+    with pytest.raises(UsageError, match="of kind abstractive, but kind keyphrases"):
+        settings_of(keyphrase_bundle=str(bundle))
+    neural = {"extractive": "neural", "extractive_bundle": phrases}
+    for flags in (neural, {"bundle": phrases}):
+        with pytest.raises(UsageError, match="`keyphrase_bundle=` of `precis summ"):
             settings_of(**flags)
 
 
@@ -217,16 +207,15 @@ def test_a_doubtful_line_has_a_flag_and_gives_way_to_the_extract(tokenizer):
 def test_a_claim_without_who_says_it_gives_way_to_the_extract(tokenizer):
     claim = "The man in the old town shot a guard"
     line = {**story(0), "article": f"{claim}, police said. {story(0)['article']}"}
-
-    def shown(text, **flags):
-        written = [Summary(text, -1.0, -0.5, None)]
-        row = finished(line, written, tokenizer, **flags)
-        return row["abstractive_quality"]["flags"], row["summary_method"]
-
-    assert shown(f"{claim}.") == (["lost_attribution"], "abstractive")
-    flags, method = shown(f"{claim}.", fallback="extractive")
-    assert (flags, method) == (["lost_attribution"], "frequency")
-    assert shown(f"{claim}, police said.", fallback="extractive")[1] == "abstractive"
+    for said, fallback, flags, method in (
+        (".", "none", ["lost_attribution"], "abstractive"),
+        (".", "extractive", ["lost_attribution"], "frequency"),
+        (", police said.", "extractive", [], "abstractive"),
+    ):
+        written = [Summary(claim + said, -1.0, -0.5, None)]
+        row = finished(line, written, tokenizer, fallback=fallback)
+        shown = row["abstractive_quality"]["flags"], row["summary_method"]
+        assert shown == (flags, method)
 
 
 def test_rules_for_english_touch_no_other_language(keyphrase_bundle):
@@ -259,17 +248,23 @@ def test_rules_for_english_touch_no_other_language(keyphrase_bundle):
     assert row["language"] == other["language"] == "da" and other["keyphrases"] is None
 
 
+def written_row(text, source, *passages):
+    """The columns of an article of which a network has written passages."""
+    (article,) = articles_of([{"article": text}])
+    row = SummaryRow(article, settings_of(extractive="lead"), Models())
+    row.source = EncodedDocument([], 9, 9, *source)
+    row.passages = [[Summary(each, -0.5, -2.5, None)] for each in passages]
+    row.extract()
+    row.finish()
+    return row.columns
+
+
 def test_merged_sentences_end_as_in_the_language_of_the_article():
     bridge, rain = "Die Brücke wird am 5. Juni eröffnet.", "Es regnet."
     cost = "Sie kostet 4,5 Mio. Euro im Jahr."
-    (article,) = articles_of([{"article": f"{bridge} {rain} {cost}"}])
-    row = SummaryRow(article, settings_of(extractive="lead"), Models())
-    row.source = EncodedDocument([], 9, 9, "chunk_merge")
-    texts = (f"{bridge} {rain}", cost)
-    row.passages = [[Summary(text, -0.5, -2.5, None)] for text in texts]
-    row.extract()
-    row.finish()
-    assert row.columns["abstractive_summary"].splitlines() == [bridge, rain, cost]
+    passages = f"{bridge} {rain}", cost
+    row = written_row(f"{bridge} {rain} {cost}", ["chunk_merge"], *passages)
+    assert row["abstractive_summary"].splitlines() == [bridge, rain, cost]
 
 
 def test_long_sentences_alone_are_written_anew(tokenizer):
@@ -293,14 +288,9 @@ def test_long_sentences_alone_are_written_anew(tokenizer):
 
 
 def test_nothing_is_composed_of_sentences_that_rouge_does_not_read():
-    (article,) = articles_of([{"article": "Η βροχή έπεσε στο νησί. " * 9}])
-    row = SummaryRow(article, settings_of(extractive="lead"), Models())
-    row.source = EncodedDocument([], 9, 9, BEST_SENTENCES, (0,))
-    row.passages = [[Summary("Rain fell.", -0.5, -2.5, None)]]
-    row.extract()
-    row.finish()
-    assert row.columns["abstractive_summary"] is None
-    assert row.columns["summary_method"] == "lead"
+    text = "Η βροχή έπεσε στο νησί. " * 9
+    row = written_row(text, (BEST_SENTENCES, (0,)), "Rain fell.")
+    assert (row["abstractive_summary"], row["summary_method"]) == (None, "lead")
 
 
 def test_the_columns_of_a_network(tokenizer):
