@@ -162,11 +162,7 @@ def test_one_text_is_summarized_as_a_run_would():
         (" \n", {}, "the text cannot be summarized: the article has no text"),
         (["a", "b"], {}, "takes one text, not list; use precis.summarize for a c"),
         ("Rain.", {"bundle": "none"}, "none: not a complete bundle"),
-        (
-            "Rain.",
-            {"clean": "raw"},
-            "clean must be one of standard, html, none, not 'raw'",
-        ),
+        ("Rain.", {"clean": "raw"}, "clean must be one of standard, html, none, not '"),
         ("Rain.", {"language": "pt-BR"}, "`language=` .* not 'pt-BR'; did you mean pt"),
         ("Rain.", {"output": "o"}, "does not take output; use precis.summarize"),
         ("Rain.", {"bundle": ["b"]}, "`bundle=` must be a text, in quotes, not "),

@@ -1,17 +1,29 @@
 """Tests of the command line: exit codes, and what it says in one line."""
 
 import datetime
+import logging
+import os
 import re
 import shlex
+import subprocess
+import sys
+import tempfile
 import time
+from types import SimpleNamespace
 
 import pytest
+from apache_beam.options.pipeline_options import PipelineOptions
 from support.command_line import contents, error_lines, exit_code, precis, write_jsonl
 from support.summarize_runs import manifest_of
 
+from precis.model.errors import DataError, JobError, UsageError, describe_system_error
+from precis.model.progress.stages import Stage
 from precis.model.training.config import TrainingConfig
+from precis.pipelines.command_line import run_command
 from precis.pipelines.command_line.commands import COMMANDS
 from precis.pipelines.command_line.results import warn_of_cuts, whole_corpus
+from precis.pipelines.engines.beam_runner import as_precis_error, run_pipeline
+from precis.pipelines.summarize.summarize import SummarizeWorker
 from precis.pipelines.training.train import warn_of_warmup
 
 BEAM_COMMANDS = [name for name, command in COMMANDS.items() if command.uses_beam]
@@ -75,10 +87,7 @@ def test_help_and_version_exit_with_0(capsys):
         (f"{PREPARE} stray", "unexpected argument 'stray'; did you mean --"),
         (f"{SUMMARIZE} stray", "unexpected argument 'stray'; did you mean --"),
         (f"{SUMMARIZE} --sentence 1", "neither precis nor Beam has a flag --sentence;"),
-        (
-            f"{SUMMARIZE} --redact emails",
-            "neither precis nor Beam has a flag --redact; ",
-        ),
+        (f"{SUMMARIZE} --redact emails", "neither precis nor Beam has a flag --redact"),
         (f"{SUMMARIZE} --runner SlowRunner", "--runner SlowRunner is unknown; "),
         (f"{PREPARE} --nonsuch 3", "neither precis nor Beam has a flag --nonsuch; "),
         ("evaluate --input r --direct_num_workers x", "Beam rejects its flags: argum"),
@@ -94,15 +103,20 @@ def test_a_wrong_command_writes_one_line_alone(line, message, capsys, workplace)
     assert contents(workplace) == {}
 
 
+def test_a_file_that_cannot_be_read_exits_with_1(workplace, capsys):
+    assert precis("summarize", config=".") == 1
+    message = f"{workplace}: Is a directory; correct that, and run the same command ag"
+    assert message in capsys.readouterr().err
+
+
 def test_a_finished_command_exits_with_0_and_names_its_output(capsys):
     flags = {"corpus": "sample:20", "output": "out", "extractive": "lead"}
     assert precis("summarize", max_failed_share=0, **flags) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "documents: read 20, written 20"
-    assert lines[1] == "rows: 20; lead 20"
-    assert lines[2] == "quality flags: barely_shorter 16"
-    assert re.fullmatch("run [0-9a-f]{16}", lines[3]) and lines[4] == "wrote out"
-    assert lines[5] == "next: precis report out"
+    assert re.fullmatch("run [0-9a-f]{16}", lines.pop(3))
+    expected = ["documents: read 20, written 20", "rows: 20; lead 20"]
+    expected += ["quality flags: barely_shorter 16", "wrote out"]
+    assert lines[:5] == [*expected, "next: precis report out"]
 
 
 def test_a_run_is_repeated_from_its_manifest(workplace, capsys):
@@ -126,46 +140,27 @@ def test_a_run_is_repeated_from_its_manifest(workplace, capsys):
     )
 
 
-def test_data_that_fail_the_job_exit_with_1(workplace, capsys):
-    assert precis("summarize", config=".") == 1
-    (line,) = error_lines(capsys.readouterr().err, "summarize")
-    message = f"{workplace}: Is a directory; correct that, and run the same command ag"
-    assert message in line
-    lines = [{"article": "Rain fell."}, "{broken", "[]"]
-    corpus = write_jsonl(workplace / "c.jsonl", lines)
-    assert precis("summarize", corpus=corpus, output="out") == 1
-    (line,) = error_lines(capsys.readouterr().err, "summarize")
-    counted = "2 of 3 records failed (read/invalid_json 1, read/not_an_object 1), more"
-    assert f"{counted} than --max_failed_share 0.01 allows" in line
+FAILED = {
+    "prepare": "the corpus has no training documents with a text and highlights to "
+    "learn a vocabulary from; check --article_field, --highlights_field and --split, "
+    "or name a --tokenizer",
+    "summarize": "3 of 3 records failed (read/wrong_type 2, read/invalid_json 1), more "
+    "than --max_failed_share 0.01 allows; see out/dead_letters, fix the records and "
+    "name another --output, or raise the share and run the same command",
+}
 
 
-@pytest.mark.parametrize(
-    ("command", "said"),
-    [
-        (
-            "prepare",
-            "the corpus has no training documents with a text and highlights to learn "
-            "a vocabulary from; check --article_field, --highlights_field and --split, "
-            "or name a --tokenizer",
-        ),
-        (
-            "summarize",
-            "2 of 2 records failed (read/wrong_type 2), more than --max_failed_share "
-            "0.01 allows; see out/dead_letters, fix the records and name another "
-            "--output, or raise the share and run the same command",
-        ),
-    ],
-)
-def test_a_job_that_fails_by_its_data_names_the_first_dead_letters(
-    command, said, workplace, capsys
-):
-    num = write_jsonl(workplace / "num.jsonl", [{"article": 7}, {"article": [8]}])
-    assert precis(command, corpus=num, output="out") == 1
-    (line,) = error_lines(capsys.readouterr().err, command)
-    assert line == f"precis {command}: {said}" + (
+@pytest.mark.parametrize("command", FAILED)
+def test_a_failed_job_names_the_first_dead_letters(command, workplace, capsys):
+    lines = [{"article": 7}, {"article": [8]}, "{broken"]
+    corpus = write_jsonl(workplace / "num.jsonl", lines)
+    assert precis(command, corpus=corpus, output="out") == 1
+    assert error_lines(capsys.readouterr().err, command) == [
+        f"precis {command}: {FAILED[command]}"
         "; first: num.jsonl, byte 0: 'article' holds a value of type int; "
-        "num.jsonl, byte 15: 'article' holds a value of type int"
-    )
+        "num.jsonl, byte 15: 'article' holds a value of type int; num.jsonl, byte 32: "
+        "Expecting property name enclosed in double quotes: line 1 column 2 (char 1)"
+    ]
 
 
 def test_many_cut_documents_and_a_short_training_are_warnings_of_one_line(capsys):
@@ -201,14 +196,142 @@ def test_the_start_of_a_run_counts_once_for_the_whole_corpus():
     # 100 of 10,000 documents, in a run of 10 s that wrote 50 a second at its end.
     now = datetime.datetime.now(datetime.UTC)
     begun = now - datetime.timedelta(seconds=10)
-    manifest = {
-        "counts": {"read": 105, "not_selected": 0, "other_split": 5},
-        "limited_to_share": 0.01,
-        "created_at": now.isoformat(),
-        "files": [{"bytes": 400_000}],
-        "bundle": "b",
-    }
+    counts = {"read": 105, "not_selected": 0, "other_split": 5}
+    manifest = {"counts": counts, "limited_to_share": 0.01, "bundle": "b"}
+    manifest |= {"created_at": now.isoformat(), "files": [{"bytes": 400_000}]}
     line = whole_corpus(manifest, since=begun, rate=50.0)  # 10 s + 9,900 / 50
     assert re.search("about 10,500 documents, 3:2[89] and 40 MB .* at this rate$", line)
     line = whole_corpus(manifest, since=begun, rate=None)
     assert ", 16:4" in line  # 10 s / 0.01
+
+
+ROOM = "free some space, and run the same command again"
+DEFECT = "ZeroDivisionError: a defect"
+NO_SPACE = OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (UsageError("the flag is wrong"), 2, "the flag is wrong"),
+        (DataError("the file is damaged"), 1, "the file is damaged"),
+        (NO_SPACE, 1, "the pipeline failed: the output, or "),
+        (ZeroDivisionError("a defect"), 1, f"the pipeline failed: {DEFECT}"),
+    ],
+)
+def test_an_error_of_a_task(error, code, message, monkeypatch, capsys, caplog):
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr(SummarizeWorker, "run", fail)
+    assert exit_code(*SUMMARIZE.split()) == code
+    stderr = capsys.readouterr().err
+    (line,) = error_lines(stderr, "summarize")
+    assert line.startswith(f"precis summarize: {message}")
+    assert "Traceback" not in stderr
+    assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
+
+
+DAMAGED = "model.errors.DataError: a: damaged [while running 'Encode']"
+PIPELINE = "the pipeline failed: "
+NO_ACCESS = f"{PIPELINE}no; give this user access, or name another place"
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        (f"Traceback\n  File x\n{DAMAGED}\n", DataError("a: damaged")),
+        ("x\nmodel.errors.UsageError: no [while running 'A']\n\nx\n", UsageError("no")),
+        (
+            "Traceback\nRuntimeError: OSError: [Errno 28] full: 'a' [while running X]",
+            JobError(f"{PIPELINE}a: full; {ROOM}"),
+        ),
+        ("Traceback\nPermissionError: [Errno 13] no\n", JobError(NO_ACCESS)),
+        (
+            "Traceback\n  File x\npackage.ValueError: one\ntwo\nthree [while running "
+            "'A']\n\nTraceback\n  File y\n",
+            JobError(f"{PIPELINE}ValueError: one two three"),
+        ),
+        # A message of gRPC that holds the log of a worker, and one of Java.
+        (
+            'log_entries { severity: ERROR message: "RuntimeError: Traceback (most '
+            f'recent call last):\\n  File x\\n{DAMAGED}\\n" }} instruction_id: 4',
+            DataError("a: damaged"),
+        ),
+        (
+            "java.lang.RuntimeException: Error received from SDK harness: Traceback "
+            "(most recent call last):\n  File x\nZeroDivisionError: by zero [while "
+            "running 'A']\n\n\tat org.apache.beam.sdk.X(X.java:1)\n",
+            JobError(f"{PIPELINE}ZeroDivisionError: by zero"),
+        ),
+        ("x" * 500, JobError(f"{PIPELINE}RuntimeError: {'x' * 386} ...")),
+        ("", JobError(f"{PIPELINE}RuntimeError: ")),
+    ],
+)
+def test_an_error_of_another_process_is_read_from_its_traceback(message, expected):
+    found = as_precis_error(RuntimeError(message))
+    assert (type(found), str(found)) == (type(expected), str(expected))
+
+
+def test_a_disk_that_fails_outside_of_a_task_is_one_line(monkeypatch, capsys):
+    def fail(*_):
+        raise OSError(28, "No space left on device", "out/_SUCCESS")
+
+    monkeypatch.setattr("precis.pipelines.run.job.finish_job", fail)
+    assert exit_code(*SUMMARIZE.split()) == 1
+    stderr = capsys.readouterr().err
+    assert error_lines(stderr, "summarize") == [
+        f"precis summarize: out/_SUCCESS: No space left on device; {ROOM}"
+    ]
+    assert "Traceback" not in stderr and not os.path.exists("out/_SUCCESS")
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (OSError(28, "full", "a/b"), f"a/b: full; {ROOM}"),
+        (OSError(28, "full"), f"the output, or {tempfile.gettempdir()}: full; {ROOM}"),
+        (OSError(30, "read-only", "a"), "a: read-only; give this user access, or name"),
+        (OSError(5, "broken", "a"), "a: broken; correct that, and run the same comma"),
+        (OSError("none"), "none; correct that, and run the same command again"),
+    ],
+)
+def test_an_error_of_the_system_has_a_place_and_a_way_out(error, message):
+    described = describe_system_error(error)
+    assert str(described).startswith(message)
+    assert described.exit_code == (2 if error.errno == 30 else 1)
+
+
+def test_an_output_that_cannot_be_written_is_one_line():
+    program = "precis.pipelines.command_line.cli"
+    variables = {**os.environ, "PYTHONUNBUFFERED": ""}
+    command = [sys.executable, "-m", program, "summarize", "--help"]
+    with open("/dev/full", "w") as full:
+        pipes = {"stdout": full, "stderr": subprocess.PIPE, "text": True}
+        done = subprocess.run(command, env=variables, **pipes)
+    message = "precis: the output cannot be written: No space left on device\n"
+    assert (done.returncode, done.stderr) == (1, message)
+
+
+def test_a_missing_extra_is_named_and_another_module_is_a_defect(monkeypatch, capsys):
+    missing = "matplotlib.pyplot"
+
+    def run(name):
+        raise ModuleNotFoundError(f"No module named {missing!r}", name=missing)
+
+    monkeypatch.setattr(run_command, "load_function", run)
+    assert exit_code("digest", "run") == 2
+    said = "matplotlib is not installed; pip install 'precis-corpus[report]'\n"
+    assert capsys.readouterr().err == f"precis digest: {said}"
+    missing = "precis.pipelines.x"
+    with pytest.raises(ModuleNotFoundError, match="precis.pipelines.x"):
+        exit_code("digest", "run")
+
+
+@pytest.mark.parametrize("state", ["PIPELINE", "CANCELLED"])
+def test_a_pipeline_that_does_not_end_in_done_has_failed(state):
+    ended = SimpleNamespace(wait_until_finish=lambda: state)
+    options = PipelineOptions([])
+    pipeline = SimpleNamespace(runner=None, options=options, run=lambda: ended)
+    with pytest.raises(JobError, match=f"the pipeline ended as {state}, not DONE"):
+        run_pipeline(pipeline, [Stage(name="job")])

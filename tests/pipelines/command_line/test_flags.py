@@ -1,6 +1,7 @@
 """Tests of options as flags, as keywords and as lines of a file."""
 
 import dataclasses
+import functools
 import json
 import re
 from collections.abc import Sequence
@@ -11,19 +12,10 @@ import pytest
 from precis.model.config import OUTPUT, Options, describe_differences, flag, required
 from precis.model.errors import UsageError
 from precis.model.quality.flags import MIN_TAKEN_CONFIDENCE
+from precis.pipelines.command_line import parser
 from precis.pipelines.command_line.commands import COMMANDS
-from precis.pipelines.command_line.parser import (
-    Command,
-    command_parser,
-    read_arguments,
-    read_config_file,
-)
-from precis.pipelines.run.options import (
-    flag_fields,
-    option_names,
-    read_flags,
-    recorded_flags,
-)
+from precis.pipelines.run import options
+from precis.pipelines.run.options import read_flags
 from precis.pipelines.training.train_summarizer import steps_for
 
 
@@ -59,13 +51,12 @@ class Wall(Options):
 
 
 GROUPS = (Paint, Wall)
-PAINT = Command(
-    "Paint a wall.", GROUPS, lambda *_: None, ("--colour red",), uses_beam=True
-)
+EXAMPLE = ("--colour red",)
+PAINT = parser.Command("Paint a wall.", GROUPS, print, EXAMPLE, uses_beam=True)
 
 
-def read(words: str, command: Command = PAINT):
-    return read_arguments("paint", command, words.split())
+def read(words: str, command: parser.Command = PAINT):
+    return parser.read_arguments("paint", command, words.split())
 
 
 def test_flags_have_the_types_of_their_fields_and_only_those_that_are_given():
@@ -113,8 +104,9 @@ ALL = """
 
 def test_the_help_gives_meanings_and_defaults_in_words(monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
-    parsers = [command_parser("paint", PAINT, shows_all=each) for each in (False, True)]
-    common, every = (" ".join(each.format_help().split()) for each in parsers)
+    make = functools.partial(parser.command_parser, "paint", PAINT)
+    helps = make(shows_all=False).format_help(), make(shows_all=True).format_help()
+    common, every = (" ".join(each.split()) for each in helps)
     assert common.startswith(" ".join(COMMON.split()))
     assert "`precis paint --help all` shows all 11 flags." in common
     assert "example: precis paint --colour red" in common and "go to Beam" in common
@@ -145,10 +137,7 @@ def test_keywords_become_the_dataclasses():
         ({"colour": ["a", "b"]}, "`colour=` must be a text, in quotes, not "),
         ({"layers": [True]}, "must be a text, in quotes, or a list of them"),
         ({"colour": "red", "coats": 0}, "--coats must be at least 1, not 0"),
-        (
-            {"colour": "red", "brush": "rund"},
-            "must be one of flat, round, not 'rund'; did",
-        ),
+        ({"colour": "red", "brush": "rund"}, "must be one of flat, round, not 'rund';"),
     ],
 )
 def test_a_keyword_that_cannot_be_is_refused(values, message):
@@ -157,13 +146,14 @@ def test_a_keyword_that_cannot_be_is_refused(values, message):
 
 
 def config(path: Path, uses_beam: bool = True):
-    return read_config_file(str(path), "paint", PAINT._replace(uses_beam=uses_beam))
+    paint = PAINT._replace(uses_beam=uses_beam)
+    return parser.read_config_file(str(path), "paint", paint)
 
 
 def test_every_flag_but_the_output_is_recorded_and_read_back(tmp_path):
     settings = read_flags(GROUPS, {"colour": "red", "layers": ["x"], "output": "o"})
-    recorded = recorded_flags(settings)
-    assert set(recorded) == set(option_names(GROUPS)) - {"output"}
+    recorded = options.recorded_flags(settings)
+    assert set(recorded) == set(options.option_names(GROUPS)) - {"output"}
     flags = {**recorded, "redact": ""}  # It was a flag once.
     manifest = {"provenance": {"command": "paint", "flags": flags}}
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
@@ -197,11 +187,7 @@ def test_a_file_holds_flags_of_precis_and_of_beam_and_those_beside_it_win(tmp_pa
         ("a.yaml", "verbose: true", "has no flag 'verbose'; remove it"),
         ("a.yaml", "a: [", "a.yaml cannot be read as YAML or JSON: .*; correct the f"),
         ("a.json", "{", "a.json cannot be read as YAML or JSON: .*; correct the file"),
-        (
-            "a.json",
-            '{"coats": "x"}',
-            "a.json: `coats=` must be a whole number, not 'x'",
-        ),
+        ("a.json", '{"coats": "x"}', "a.json: `coats=` must be a whole number, not 'x"),
         ("a.yaml", "coats: 1\ncoats: 2", "coats is given twice; remove one"),
         ("a.yaml", "? [a]\n: b", "a.yaml cannot be read as YAML or JSON: .*unhashable"),
         ("a.yaml", "coats: !!bool x", "a.yaml cannot be read as YAML or JSON: 'x'"),
@@ -230,15 +216,14 @@ def test_differences_are_named_with_both_values():
     assert differences({"width": 2}) == "width is 4 there, 2 here"
     assert differences({"sha": "11"}, [("sha", "the files")]) == "the files differ"
     width = dataclasses.fields(Wall)[0]
-    for value, text in (
-        (4, ""),
-        (3, "`bricks=4` there, 3 here"),
-        (0, "`bricks=4` there, not given here"),
+    for there, here, text in (
+        (4, 4, ""),
+        (4, 3, "`bricks=4` there, 3 here"),
+        (4, 0, "`bricks=4` there, not given here"),
+        (0, 5, "`bricks=5` here, not given there"),
     ):
-        found = describe_differences({"b": 4}, {"b": value}, fields={"b": width})
+        found = describe_differences({"b": there}, {"b": here}, fields={"b": width})
         assert found == text
-    found = describe_differences({"b": 0}, {"b": 5}, fields={"b": width})
-    assert found == "`bricks=5` here, not given there"
     many = differences({str(number): number for number in range(7)})
     assert many.endswith("3 is None there, 3 here; 3 more settings differ")
 
@@ -249,16 +234,15 @@ def test_the_pages_have_the_defaults():
     flags = {
         field.name: field
         for command in COMMANDS.values()
-        for field in flag_fields(command.option_groups)
+        for field in options.flag_fields(command.option_groups)
     }
     quoted = re.findall(r"`--(\w+)` \(([\d.,]+)( %)?\)", "".join(texts.values()))
     assert len(quoted) > 5
     for name, value, percent in quoted:
         number = float(value.replace(",", "")) / (100 if percent else 1)
         assert number == flags[name].default, name
-    assert f"below {MIN_TAKEN_CONFIDENCE} are only" in str(
-        flags["min_confidence"].metadata
-    )
+    of_confidence = str(flags["min_confidence"].metadata)
+    assert f"below {MIN_TAKEN_CONFIDENCE} are only" in of_confidence
     for page in ("QUALITY.md", "LANGUAGES.md"):
         assert f"at least {MIN_TAKEN_CONFIDENCE}" in texts[page]
     most = f"{steps_for(10**9):,}"

@@ -10,47 +10,29 @@ import time
 
 import pyarrow.parquet as pq
 import pytest
-from support.command_line import command_words, write_jsonl
+from support.command_line import precis, write_jsonl
 from support.signalled import PROGRAM, ROOT, shell_environment
 from support.terminal import Terminal
 
 
-@pytest.fixture(scope="module")
-def mixed_corpus(tmp_path_factory):
-    """300 documents in two files; of them some are alike, empty, broken or flagged."""
-    folder = tmp_path_factory.mktemp("corpus")
+@pytest.mark.slow
+def test_the_objects_of_a_run_sum_up_to_its_manifest(tmp_path, capsys):
+    """Of 300 documents in two files some are alike, empty, broken or flagged."""
     for name in (0, 1):
         rain = "Rain fell for {} hours in {}. The river rose."
         texts = [rain.format(n % 140, name) for n in range(150)]
         lines = [{"id": f"{name}-{n}", "article": text} for n, text in enumerate(texts)]
         broken = ["{broken", "[]", b'{"article": 7}', {"id": f"{name}", "article": ""}]
-        write_jsonl(folder / f"{name}.jsonl", [*lines, *broken[name:]])
-    return f"jsonl:{folder}/*.jsonl"
-
-
-def ended(stderr):
-    """The last JSON object of each stage."""
-    lines = [json.loads(line) for line in stderr.splitlines()]
-    assert all(line["time"] and line["command"] for line in lines)
-    return {line["stage"]: line for line in lines if line["state"] == "done"}
-
-
-@pytest.mark.slow
-def test_the_objects_of_a_run_sum_up_to_its_manifest(mixed_corpus, tmp_path):
-    flags = {"corpus": mixed_corpus, "output": tmp_path / "run", "deduplicate": True}
+        write_jsonl(tmp_path / f"{name}.jsonl", [*lines, *broken[name:]])
+    corpus = f"jsonl:{tmp_path}/*.jsonl"
+    flags = {"corpus": corpus, "output": tmp_path / "run", "deduplicate": True}
     shares = {"max_failed_share": 1, "max_empty_share": 1}
     work = {"task_bytes": 20_000, "workers": 2, "progress": "json"}
-    words = command_words("summarize", **flags, **shares, **work)
-    done = subprocess.run(
-        [sys.executable, "-m", PROGRAM, *words],
-        cwd=ROOT,
-        env=shell_environment(),
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    stages = ended(done.stderr)
+    assert precis("summarize", **flags, **shares, **work) == 0
+    done = capsys.readouterr()
+    lines = [json.loads(line) for line in done.err.splitlines()]
+    assert all(line["time"] and line["command"] for line in lines)
+    stages = {line["stage"]: line for line in lines if line["state"] == "done"}
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_bytes())
     counts = manifest["counts"]
     assert counts["duplicates"] and counts["failed"] and counts["empty"]
@@ -62,7 +44,7 @@ def test_the_objects_of_a_run_sum_up_to_its_manifest(mixed_corpus, tmp_path):
     assert summarized["dead_letters"] == counts["failed"] + counts["empty"]
     rows = pq.read_table(tmp_path / "run" / "data").column("quality_flags").to_pylist()
     assert summarized["flagged"] == sum(map(bool, rows)) > 0
-    assert "next: " in done.stdout and "{" not in done.stdout.split("next: ")[0]
+    assert "next: " in done.out and "{" not in done.out.split("next: ")[0]
 
 
 @pytest.mark.slow
@@ -71,11 +53,8 @@ def test_no_line_of_a_terminal_wraps_and_ctrl_c_gives_it_back(tmp_path):
     with Terminal(columns=80) as terminal:
         process = subprocess.Popen(
             [sys.executable, "-m", PROGRAM, "summarize", *map(str, flags)],
-            cwd=ROOT,
-            env=shell_environment(TERM="xterm"),
-            stdin=terminal.writer,
-            stdout=terminal.writer,
-            stderr=terminal.writer,
+            **dict.fromkeys(("stdin", "stdout", "stderr"), terminal.writer),
+            **{"cwd": ROOT, "env": shell_environment(TERM="xterm")},
             start_new_session=True,
         )
         written = ""

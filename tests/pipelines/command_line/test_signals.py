@@ -21,7 +21,6 @@ from support.processes import command_line
 from support.signalled import (
     LIMIT_SECONDS,
     PROGRAM,
-    Ended,
     asides,
     end_by_signal,
     has_mapped,
@@ -41,9 +40,7 @@ INT, TERM = signal.SIGINT, signal.SIGTERM
 Moment = Callable[[int], bool]
 
 
-def stop(
-    tmp_path: Path, flags: list[str], number: signal.Signals, when: Moment
-) -> Ended:
+def stop(tmp_path: Path, flags: list[str], number: signal.Signals, when: Moment):
     """Stops a command and checks what every command does then."""
     folder = tmp_path / "temporary files"
     ended = end_by_signal(flags, number, when, folder=folder)
@@ -54,7 +51,6 @@ def stop(
     assert shlex.split(line.split(" with: ")[1]) == ["precis", *flags]
     assert ended.left == []
     assert ended.seconds < LIMIT_SECONDS
-    return ended
 
 
 def has(pattern: Path, count: int = 1) -> Moment:
@@ -79,11 +75,10 @@ def corpus(tmp_path_factory):
         for number in range(60)
     ]
     articles = [" ".join(sentences[start : start + 40]) for start in range(20)]
-    texts = list(zip(articles, sentences, strict=False))
     for part in range(40):
         records = [
-            {"id": f"{part}-{number}", "article": article, "highlights": highlights}
-            for number, (article, highlights) in enumerate(texts * 2)
+            {"id": f"{part}-{number}", "article": text}
+            for number, text in enumerate(articles * 2)
         ]
         write_jsonl(folder / f"{part:02d}.jsonl", records)
     return f"jsonl:{folder}/*.jsonl"
@@ -175,11 +170,7 @@ def test_an_error_in_a_process_is_one_line(needs_detector, tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", PROGRAM, *flags, "--workers=2"],
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, limit),
-        env=variables,
-        timeout=300,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
+        **{"env": variables, "timeout": 300, "capture_output": True, "text": True},
     )
     assert done.returncode == 1
     lines = done.stderr.splitlines()
@@ -200,15 +191,13 @@ def test_a_command_ends_where_it_cannot_have_memory(tmp_path):
 
     def start(megabytes: int) -> subprocess.Popen:
         output = tmp_path / str(megabytes)
-        flags = command_words(
-            "summarize", corpus="sample:400", output=output, **SETTINGS
-        )
+        flags = {"corpus": "sample:400", "output": output, **SETTINGS}
+        words = command_words("summarize", **flags)
         limit = (megabytes << 20, megabytes << 20)
         return subprocess.Popen(
-            [sys.executable, "-m", PROGRAM, *flags, "--workers=1"],
+            [sys.executable, "-m", PROGRAM, *words, "--workers=1"],
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, limit),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
+            **dict.fromkeys(("stdout", "stderr"), subprocess.DEVNULL),
         )
 
     processes = [start(megabytes) for megabytes in (500, 600, 800)]
