@@ -18,16 +18,17 @@ import precis
 from precis.model.bundle.manifest import open_stored
 from precis.model.errors import JobError, UsageError
 from precis.pipelines.bundles.import_checkpoint import import_checkpoint
-from precis.pipelines.run.hub import (
-    bundle_folder,
-    download,
-    hub_name,
-    local_bundle,
-    resolve_model,
-)
+from precis.pipelines.run import hub as models
+from precis.pipelines.run.hub import bundle_folder, local_bundle, resolve_model
 
 TINY = "hf://acme/tiny"
 TOKEN = "hf_a_secret"
+
+
+def _use(patch: pytest.MonkeyPatch, url: str, folder: Path) -> None:
+    use_hub(patch, url, folder)
+    patch.setenv("PRECIS_CACHE", str(folder / "cache"))
+    local_bundle.cache_clear()
 
 
 def _checkpoint(folder: Path, **changes) -> Path:
@@ -62,39 +63,22 @@ def hub(tmp_path_factory):
     local_bundle.cache_clear()
 
 
-def _use(patch: pytest.MonkeyPatch, url: str, folder: Path) -> None:
-    use_hub(patch, url, folder)
-    patch.setenv("PRECIS_CACHE", str(folder / "cache"))
-    local_bundle.cache_clear()
-
-
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        (
-            "tiny",
-            "not the name of a model of the hub; write hf://ORG/NAME, or hf://ORG/NA",
-        ),
+        ("tiny", "not the name of a model of the hub; write hf://ORG/NAME, or hf://OR"),
         ("acme/tiny@", "not the name of a model of the hub; write hf://ORG/NAME"),
         ("acme/a..b", "Cannot have -- or .. in repo_id: 'acme/a..b'; write hf://ORG/N"),
-        (
-            "acme/none",
-            "404 .*; correct the name, or request access on its page and set",
-        ),
+        ("acme/none", "404 .*; correct the name, or request access on its page and se"),
         ("acme/gated", "403 .*; correct the name, or request .* page and set HF_"),
-        (
-            "acme/busy",
-            "429 Too Many Requests .*; check HF_TOKEN, or run the same c",
-        ),
+        ("acme/busy", "429 Too Many Requests .*; check HF_TOKEN, or run the same c"),
         ("acme/token", ".*'401 Unauthorized' .*; check HF_TOKEN, or"),
         ("acme/tiny@v9", "404 .*; name a branch, a tag or a commit"),
         ("acme/led", "model_type is 'led', but must be one of bart, "),
         ("acme/pickle", "there is no .* A pickle .*convert it once"),
     ],
 )
-def test_what_the_hub_does_not_give_is_refused_before_weights_are_fetched(
-    hub: SmallHub, name, message
-):
+def test_what_the_hub_lacks_is_refused_before_weights(hub: SmallHub, name, message):
     hub.requests.clear()
     commit = "(@[0-9a-f]{40})?"
     with pytest.raises(UsageError, match=f"^hf://{name}{commit}: {message}") as refusal:
@@ -125,21 +109,18 @@ def test_a_name_is_its_bundle(hub: SmallHub, tmp_path, monkeypatch, capsys):
     by_name = precis.summarize(corpus=corpus, bundle=TINY, output=run, **flags)
     # Only what an import reads was asked for.
     served = {each.split("/")[-1] for each in hub.requests if "/resolve/" in each}
-    assert served == {
-        *("config.json", "generation_config.json", "tokenizer.json"),
-        "model.safetensors",
-    }
+    settings = {"config.json", "generation_config.json", "tokenizer.json"}
+    assert served == {*settings, "model.safetensors"}
     commit = hub.refs["acme/tiny"]["main"]
     name = resolve_model(TINY)
     assert by_name["provenance"]["flags"]["bundle"] == f"{TINY}@{commit}" == name
     cached = bundle_folder(name)
-    assert hub_name(cached) == name and hub_name("a/b") == "a/b"
+    assert [*map(models.hub_name, (cached, "a/b"))] == [name, "a/b"]
     # A folder that was imported has the same rows, which are taken over.
     import_checkpoint(checkpoint=hub.commits["acme/tiny"][commit], output=folder)
     assert open_stored(str(folder)).manifest["model_id"] == by_name["model_id"]
-    again = precis.summarize(
-        corpus=corpus, bundle=folder, output=tmp_path / "2", reuse=str(run), **flags
-    )
+    flags |= {"corpus": corpus, "reuse": str(run)}
+    again = precis.summarize(bundle=folder, output=tmp_path / "2", **flags)
     assert again["counts"]["reused"] == len(TEXTS)
     assert precis.digest(run=run) == precis.digest(run=tmp_path / "2")
     # Nothing but the request has the token.
@@ -147,9 +128,7 @@ def test_a_name_is_its_bundle(hub: SmallHub, tmp_path, monkeypatch, capsys):
     assert not any(TOKEN.encode() in content for content in written)
     with closed_port() as port:
         _use(monkeypatch, f"http://127.0.0.1:{port}", Path(cached).parents[4])
-        with pytest.raises(
-            UsageError, match="acme/new.* could not be reached .*; run `precis imp"
-        ):
+        with pytest.raises(UsageError, match="acme/new.* could not be reached .*; run"):
             local_bundle("hf://acme/new")
         row = precis.summarize_text(TEXTS[0], bundle=TINY, min_source_words=0)
         assert (row["model_id"], row["summary"] != "") == (by_name["model_id"], True)
@@ -172,7 +151,7 @@ def test_a_revision_is_imported_by_hand(hub: SmallHub, tmp_path):
 @pytest.mark.slow
 def test_imports_that_are_killed_or_meet_leave_a_whole_bundle(hub: SmallHub):
     name = resolve_model(f"{TINY}@refs/pr/2")
-    download(name)
+    models.download(name)
     folder = bundle_folder(name)
     shutil.rmtree(folder, ignore_errors=True)
     command = [sys.executable, "-P", "-m", "precis", "import", name]

@@ -42,12 +42,8 @@ def ended():
 KEPT = "finished work is kept; continue with: precis prepare"
 
 
-def end(
-    tmp_path: Path, code: str, *numbers: signal.Signals, again: str = "ready"
-) -> Ended:
-    """Runs a program until it is ready and sends it a signal, or two: the second when
-    the program has written the file `again`.
-    """
+def end(tmp_path: Path, code: str, *numbers: signal.Signals) -> Ended:
+    """Runs a program until it is ready and sends it a signal, or two."""
     out = tmp_path / "out"
     out.mkdir()
     *first, last = numbers or (signal.SIGINT,)
@@ -55,7 +51,7 @@ def end(
     def is_time(pid: int) -> bool:
         if first and (out / "ready").exists():
             os.kill(pid, first.pop())
-        return not first and (out / again).exists()
+        return not first and (out / "ready").exists()
 
     run = {"folder": tmp_path / "process", "program": ("-c", BEGIN + code)}
     return end_by_signal([out, NAME], last, is_time, to_group=False, **run)

@@ -34,84 +34,65 @@ def no_display(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
 
 
-WHOLE = "encode   43%  8,640 / about 20,100 documents  1,200/s  0:07 left"
 TRAIN = Stage(name="train", total=100, unit="steps", note="loss 2.5")
+ABOUT = Stage(name="train", total=900, is_total_estimated=True, unit="steps")
 SELECT = Stage(name="select", total=1, unit="tasks")
 SEARCH = Stage(name="summarize", total=1_500, first_note="compiling the search")
 ELSEWHERE = Stage(name="summarize", first_note="running on the engine")
 BEGUN = Counts(started=112.0, ended=112.0)
-EARLIER = {"earlier_documents": 4_000, "size": 20}
+MORE = RUNNING._replace(earlier_documents=4_000)
+NOTED = RUNNING._replace(tokens=72_000, dead_letters=1, flagged=1_200)
+SLOW = Counts(documents=3, size=1, started=1.0, first=1.0, ended=101.0)
+STEPS = Counts(20, earlier_documents=30, started=94.4, first=94.4, ended=114.4)
+SEARCHED = Counts(documents=15, started=100.0, first=100.0, ended=115.0)
+STATES = [
+    (ENCODE, Counts()),
+    (ENCODE, BEGUN),
+    (ENCODE, RUNNING),
+    (ENCODE, MORE._replace(size=63)),
+    (ENCODE, Counts(earlier_documents=4_000, size=20)),
+    (ENCODE, SLOW),
+    (ENCODE, RUNNING._replace(size=100)),
+    (ENCODE, NOTED),
+    (TRAIN, STEPS),
+    (ABOUT, Counts(documents=90, started=100.0, first=100.0, ended=114.4)),
+    (Stage(name="validate"), Counts()),
+    (SELECT, BEGUN),
+    (SEARCH, BEGUN),
+    (SEARCH, SEARCHED),
+    (ELSEWHERE, Counts()),
+    (ENCODE, MORE._replace(dead_letters=2), DONE),
+    (ENCODE, Counts(), DONE),
+    (ENCODE, RUNNING, FAILED),
+]
+WHOLE = "encode   43%  8,640 / about 20,100 documents  1,200/s  0:07 left"
+LINES = f"""\
+encode  starting  0:14
+encode  0:14
+{WHOLE}
+encode   63%  12,640 / about 20,100 documents  1,200/s  0:04 left
+encode   20%  4,000 / about 20,000 documents  0:14
+encode    1%  3 / about 300 documents  0.03/s  2:44:46 left
+encode  100%  8,640 documents  1,200/s  finishing  0:14
+{WHOLE}  10,000 tokens/s  1 dead letter  1,200 flagged
+train   50%  50 / 100 steps  1/s  0:50 left  loss 2.5
+train   10%  90 / about 900 steps  6.2/s  2:09 left
+validate  0:14
+select    0%  0 / 1 task  0:14
+summarize    0%  0:14  compiling the search
+summarize    1%  15 / 1,500 documents  1/s  24:45 left
+summarize  0:14  running on the engine
+encode  12,640 documents  1,200/s  0:14  2 dead letters
+encode  0:14
+encode  stopped  8,640 / about 20,100 documents  1,200/s  0:14
+"""
 
 
-@pytest.mark.parametrize(
-    ("stage", "counts", "state", "line"),
-    [
-        (ENCODE, Counts(), "", "encode  starting  0:14"),
-        (ENCODE, BEGUN, "", "encode  0:14"),
-        (ENCODE, RUNNING, "", WHOLE),
-        (
-            *(ENCODE, RUNNING._replace(earlier_documents=4_000, size=63), ""),
-            "encode   63%  12,640 / about 20,100 documents  1,200/s  0:04 left",
-        ),
-        (
-            *(ENCODE, Counts(**EARLIER), ""),
-            "encode   20%  4,000 / about 20,000 documents  0:14",
-        ),
-        (
-            *(
-                ENCODE,
-                Counts(documents=3, size=1, started=1.0, first=1.0, ended=101.0),
-                "",
-            ),
-            "encode    1%  3 / about 300 documents  0.03/s  2:44:46 left",
-        ),
-        (
-            *(ENCODE, RUNNING._replace(size=100), ""),
-            "encode  100%  8,640 documents  1,200/s  finishing  0:14",
-        ),
-        (
-            ENCODE,
-            RUNNING._replace(tokens=72_000, dead_letters=1, flagged=1_200),
-            "",
-            f"{WHOLE}  10,000 tokens/s  1 dead letter  1,200 flagged",
-        ),
-        (
-            TRAIN,
-            Counts(20, earlier_documents=30, started=94.4, first=94.4, ended=114.4),
-            "",
-            "train   50%  50 / 100 steps  1/s  0:50 left  loss 2.5",
-        ),
-        (
-            Stage(name="train", total=900, is_total_estimated=True, unit="steps"),
-            Counts(documents=90, started=100.0, first=100.0, ended=114.4),
-            *("", "train   10%  90 / about 900 steps  6.2/s  2:09 left"),
-        ),
-        (Stage(name="validate"), Counts(), "", "validate  0:14"),
-        (SELECT, BEGUN, "", "select    0%  0 / 1 task  0:14"),
-        (SEARCH, BEGUN, "", "summarize    0%  0:14  compiling the search"),
-        (
-            *(
-                SEARCH,
-                Counts(documents=15, started=100.0, first=100.0, ended=115.0),
-                "",
-            ),
-            "summarize    1%  15 / 1,500 documents  1/s  24:45 left",
-        ),
-        (ELSEWHERE, Counts(), "", "summarize  0:14  running on the engine"),
-        (
-            *(ENCODE, RUNNING._replace(earlier_documents=4_000, dead_letters=2), DONE),
-            "encode  12,640 documents  1,200/s  0:14  2 dead letters",
-        ),
-        (ENCODE, Counts(), DONE, "encode  0:14"),
-        (
-            *(ENCODE, RUNNING, FAILED),
-            "encode  stopped  8,640 / about 20,100 documents  1,200/s  0:14",
-        ),
-    ],
-)
-def test_the_line_of_a_stage(stage, counts, state, line):
-    measured = measure_stages(stage, counts, now=114.4, began=100.0, state=state)
-    assert plain_line(measured) == line
+def test_the_line_of_a_stage():
+    for (job, counts, *state), line in zip(STATES, LINES.splitlines(), strict=True):
+        name = state[0] if state else ""
+        measured = measure_stages(job, counts, now=114.4, began=100.0, state=name)
+        assert plain_line(measured) == line
 
 
 def test_the_first_documents_and_what_compiles_for_them_say_nothing_of_the_rate():
@@ -193,7 +174,7 @@ def test_a_stage_that_fails_is_stopped_and_the_error_goes_on(monkeypatch, capsys
 
 
 @pytest.mark.parametrize(
-    ("options", "variable", "is_terminal", "is_verbose", "mode"),
+    ("options", "variable", "terminal", "verbose", "mode"),
     [
         ({}, "", True, False, "live"),
         ({}, "", True, True, "plain"),
@@ -202,12 +183,11 @@ def test_a_stage_that_fails_is_stopped_and_the_error_goes_on(monkeypatch, capsys
         ({"progress": "live"}, "", False, True, "live"),
     ],
 )
-def test_the_mode_follows_flag_variable_and_terminal(
-    options, variable, is_terminal, is_verbose, mode, monkeypatch
-):
+def test_the_mode(options, variable, terminal, verbose, mode, monkeypatch):
+    """It follows the flag, the variable and the terminal."""
     monkeypatch.setenv(VARIABLE, variable)
     chosen = ProgressOptions(**options)
-    assert chosen.mode(is_terminal=is_terminal, is_verbose=is_verbose) == mode
+    assert chosen.mode(is_terminal=terminal, is_verbose=verbose) == mode
 
 
 def test_a_terminal_keeps_ended_stages_and_shows_its_cursor_again(monkeypatch):
