@@ -14,16 +14,9 @@ from scipy.stats import rankdata
 from support.summary_rows import direct, lines_of, make_row, rows_of, write_run
 
 from precis.model import rouge
+from precis.pipelines.evaluate import scoring
 from precis.pipelines.evaluate.evaluate import evaluate
-from precis.pipelines.evaluate.scoring import (
-    HAS_FACTS,
-    MEASURED,
-    NEEDED_COLUMNS,
-    add_facts_of_reference,
-    measures_of_row,
-    one_sentence_a_line,
-    score_rows,
-)
+from precis.pipelines.evaluate.scoring import HAS_FACTS, MEASURED, score_rows
 from precis.pipelines.tables import output_files
 from precis.pipelines.tables.finished_run import parquet_files
 from precis.pipelines.tables.output_files import list_ranges, read_rows
@@ -49,17 +42,13 @@ def test_ranges_cut_large_row_groups(tmp_path, monkeypatch):
 
 
 def test_columns_from_elsewhere_are_not_taken_for_measures():
-    other = {
-        "extractive_method": "lead",
-        "extractive_quality": 0.5,
-        "other_quality": ["good"],
-        "reference_quality": {"words": 3},
-    }
-    assert measures_of_row(other) == {}
+    other = {"extractive_method": "lead", "extractive_quality": 0.5}
+    other |= {"other_quality": ["good"], "reference_quality": {"words": 3}}
+    assert scoring.measures_of_row(other) == {}
     whole = dict(zip(MEASURED, (3, None, 0.0, []), strict=True))
     shown = {**other, "summary_method": "lead", "extractive_quality": whole}
     # Without the column of the flags nothing is known of the text that is shown.
-    assert list(measures_of_row(shown)) == ["lead"]
+    assert list(scoring.measures_of_row(shown)) == ["lead"]
 
 
 def measures(generator):
@@ -84,9 +73,8 @@ def drawn_row(number):
         return value if generator.random() < 0.8 else None
 
     network, shown = maybe(True), maybe("The mayor opened a bridge.\nIt was late.")
-    others = [
-        {"system": name, **measures(generator)} for name in ("frequency", "source")
-    ]
+    names = ("frequency", "source")
+    others = [{"system": name, **measures(generator)} for name in names]
     row = make_row(
         number,
         network=bool(network),
@@ -238,15 +226,9 @@ def test_the_expected_rouge_of_rows_is_compared_with_that_of_their_summaries(eva
     result = evaluated.result["expected"]
     assert result["rank_correlation"] == pytest.approx(np.corrcoef(*ranks)[0, 1])
     groups = np.array_split(np.array(pairs), 10)
-    assert result["groups"] == [
-        {
-            "rows": len(group),
-            "expected": pytest.approx(first),
-            "rouge2": pytest.approx(second),
-        }
-        for group in groups
-        for first, second in [group.mean(axis=0)]
-    ]
+    for found, group in zip(result["groups"], groups, strict=True):
+        first, second = map(pytest.approx, group.mean(axis=0))
+        assert found == {"rows": len(group), "expected": first, "rouge2": second}
     assert f"with ROUGE-2 {result['rank_correlation']:.2f} over" in evaluated.text
 
 
@@ -254,11 +236,11 @@ def test_facts_of_a_summary_are_compared_with_its_reference():
     texts = {"reference": "Rain fell on 3 May.", "summary": "Rain fell on 4 May."}
     texts |= {"abstractive": "Rain fell.", "lead": "Rain fell."}
     measured = {system: {} for system in texts}
-    add_facts_of_reference(texts, measured)
+    scoring.add_facts_of_reference(texts, measured)
     found = {system: each[HAS_FACTS] for system, each in measured.items() if each}
     assert found == {"summary": False, "abstractive": True}
     texts["summary"] = "Kälte fiel on 3 Juni."
-    add_facts_of_reference(texts, measured, "de")
+    scoring.add_facts_of_reference(texts, measured, "de")
     assert measured["summary"][HAS_FACTS]
 
 
@@ -274,13 +256,14 @@ def test_facts_of_a_summary_are_compared_with_its_reference():
     ],
 )
 def test_only_texts_without_line_breaks_are_cut(text, expected):
-    assert one_sentence_a_line(text) == (text if expected is None else expected)
+    assert scoring.one_sentence_a_line(text) == (text if expected is None else expected)
 
 
 def test_texts_are_cut_as_in_the_language_of_their_row():
     """The German text is a sentence, of which English would make two."""
     text = "Die Brücke wird am 5. Juni eröffnet."
-    row = dict.fromkeys(NEEDED_COLUMNS) | {"reference_summary": text, "summary": text}
+    texts = {"reference_summary": text, "summary": text}
+    row = dict.fromkeys(scoring.NEEDED_COLUMNS) | texts
     unsplit = []
     for language in ({"language": "de"}, {"language": None}, {}):
         rows = [row | language]
@@ -308,7 +291,7 @@ def test_references_in_other_alphabets_have_no_rouge(english, tmp_path, capsys):
 
 def test_a_line_break_of_pegasus_is_no_word():
     lines = "Rain fell on the coast.<n>Nobody was hurt."
-    row = dict.fromkeys(NEEDED_COLUMNS) | {"reference_summary": lines}
+    row = dict.fromkeys(scoring.NEEDED_COLUMNS) | {"reference_summary": lines}
     row |= {"summary": lines.replace("<n>", "\n"), "other_references": [lines]}
     _, scores = score_rows([row], number=0, split_sentences=False)
     np.testing.assert_array_equal(scores.scores["summary"], [[1, 1, 1, 1]])
@@ -327,9 +310,8 @@ def test_unsplit_texts_are_warned_of_and_can_be_split(tmp_path, capsys):
     run = write_run(tmp_path / "run", [[rows]])
     plain = evaluate(input=run, resamples=10)
     warning = (
-        "warning: ROUGE-Lsum of 3 of 6 rows is too low, as "
-        "several sentences are on one line (reference 2, abstractive 2); "
-        "give --split_sentences"
+        "warning: ROUGE-Lsum of 3 of 6 rows is too low, as several sentences are on "
+        "one line (reference 2, abstractive 2); give --split_sentences"
     )
     assert warning in capsys.readouterr().out.splitlines()
     split = evaluate(input=run, resamples=10, split_sentences=True)
@@ -347,29 +329,20 @@ def test_unsplit_texts_are_warned_of_and_can_be_split(tmp_path, capsys):
 
 def phrases(method, *names):
     """Phrases of a method, the best first, in the order of the alphabet."""
-    scored = [
-        {"method": method, "phrase": name, "score": 1.0 - place / 10}
-        for place, name in enumerate(names)
-    ]
-    return sorted(scored, key=lambda phrase: phrase["phrase"])
+    places = sorted((name, 1.0 - place / 10) for place, name in enumerate(names))
+    return [{"method": method, "phrase": name, "score": x} for name, x in places]
 
 
 def test_keyphrases_against_the_reference_phrases_by_hand(tmp_path, capsys):
     # All three are among the first five.
     seven = phrases("classifier", "Rain", "coasts", "road", "z", "y", "x", "w")
     train = phrases("classifier", "train")
+    first = seven + phrases("frequency", "z", "rain")
+    pairs = [(first, ["coast", "rain", "road"]), (train, ["train"]), (train, [])]
+    pairs += [(train, None), (None, ["train"])]
     rows = [
         make_row(number, keyphrases=written, reference_keyphrases=references)
-        for number, (written, references) in enumerate(
-            [
-                (seven + phrases("frequency", "z", "rain"), ["coast", "rain", "road"]),
-                (train, ["train"]),
-                (train, []),
-                (train, None),
-                (None, ["train"]),
-            ],
-            1,
-        )
+        for number, (written, references) in enumerate(pairs, 1)
     ]
     run = write_run(tmp_path / "run", [[rows[:1]], [rows[1:]]])
     figures = {}

@@ -20,9 +20,9 @@ def part(number=0, *, scores, **settings):
     }
     scored = len(next(iter(scores.values())))
     counts = Counter(rows=scored, scored=scored)
-    defaults = {"most_sentences": Counter(), "keyphrases": {}}
-    defaults["variants"] = [("en", "rouge-score")] * scored
-    settings = {**defaults, "measures": {}, "flags": {}, **settings}
+    defaults = {"most_sentences": Counter(), "keyphrases": {}, "measures": {}}
+    defaults |= {"flags": {}, "variants": [("en", "rouge-score")] * scored}
+    settings = {**defaults, **settings}
     return RangeScores(number=number, counts=counts, scores=scores, **settings)
 
 
@@ -68,12 +68,9 @@ def test_differences_are_resampled_in_pairs_and_marked_beyond_zero():
     """
     generator = np.random.default_rng(1)
     lead = generator.random(200)
-    scores = {
-        "lead": lead,
-        "luhn": lead + 0.01 + generator.normal(0, 0.01, 200),
-        "lsa": generator.random(200),
-        "worse": lead - 0.1,
-    }
+    luhn = lead + 0.01 + generator.normal(0, 0.01, 200)
+    scores = {"lead": lead, "luhn": luhn, "lsa": generator.random(200)}
+    scores["worse"] = lead - 0.1
     result = result_of(part(scores=scores), resamples=2000)
     means = {system["method"]: system["rouge1"] for system in result["systems"]}
     assert means["luhn"]["low"] < means["lead"]["mean"] < means["luhn"]["mean"]
@@ -123,26 +120,18 @@ def test_the_table_of_measures_has_a_column_for_each_system():
     good, empty = (10, 0.0, 0.0, []), (0, NAN, 0.0, ["empty"])
     bad = (4, 50.0, 0.25, ["repeated", "unsupported_name"])
     missing = np.full_like(measured(bad), NAN)
-    parts = [
-        part(
-            number,
-            scores={name: [0.1 * number] * len(lead) for name in ("lead", "summary")},
-            measures={"lead": lead, "reference": reference},
-            flags=dict(zip(("lead", "reference"), flags, strict=True)),
-            most_sentences=Counter(lead=3),
-        )
-        for number, (lead, reference, *flags) in enumerate(
-            [
-                (
-                    measured(good, empty),
-                    np.vstack([measured(bad), missing]),
-                    flags_of(good, empty),
-                    flags_of(bad),
-                ),
-                (measured(bad), measured(empty), flags_of(bad), flags_of(empty)),
-            ]
-        )
+    measures = [
+        (measured(good, empty), np.vstack([measured(bad), missing])),
+        (measured(bad), measured(empty)),
     ]
+    flags = [(flags_of(good, empty), flags_of(bad)), (flags_of(bad), flags_of(empty))]
+    parts = []
+    for number, (lead, reference) in enumerate(measures):
+        scores = {name: [0.1 * number] * len(lead) for name in ("lead", "summary")}
+        settings = {"measures": {"lead": lead, "reference": reference}}
+        settings["flags"] = dict(zip(settings["measures"], flags[number], strict=True))
+        settings["most_sentences"] = Counter(lead=3)
+        parts.append(part(number, scores=scores, **settings))
     result = result_of(*parts)
     assert result == result_of(*parts[::-1])
     tables = as_text(result).split("\n\n")
