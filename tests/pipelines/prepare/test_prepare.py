@@ -5,15 +5,8 @@ lost.
 import numpy as np
 import pytest
 import tensorflow as tf
-from support.prepared import (
-    FATES,
-    LINES,
-    all_examples,
-    examples,
-    info,
-    labels,
-    split_by_hash,
-)
+from support import prepared
+from support.prepared import FATES, LINES, all_examples, examples, info
 
 from precis.model.extractive.oracle import oracle_sentences
 from precis.model.records.example import FEATURES
@@ -28,31 +21,24 @@ WRITTEN = {line["id"]: line for line, fate in LINES if fate == "written"}
 
 def test_every_record_is_accounted_for(prepared_records):
     counts = info(prepared_records)["counts"]
-    expected = {"read": len(LINES), "written": FATES.count("written")}
-    expected |= {"failed": 5, "empty": 2, "duplicates": 3}
-    expected |= {"skipped": 2, "without_highlights": 2}
+    expected = {"read": len(LINES), "written": FATES.count("written"), "failed": 5}
+    expected |= {"empty": 2, "duplicates": 3, "skipped": 2, "without_highlights": 2}
     expected |= {"reused": 0, "other_split": 0, "not_selected": 0}
     assert counts == expected
     assert counts["read"] == sum(counts[name] for name in OUTCOMES)
     splits = info(prepared_records)["splits"].values()
     assert sum(split["records"] for split in splits) == counts["written"]
     assert len(all_examples(prepared_records)) == counts["written"]
-
-
-def test_the_first_of_equal_documents_is_kept_and_order_is_that_of_the_corpus(
-    prepared_records,
-):
+    # The first of equal documents is kept, and their order is that of the corpus.
     by_split = examples(prepared_records)
     assert set(by_split) == {"train", "validation", "test"}
     for split, records in by_split.items():
         assert [example["id"] for example in records] == [
-            name for name in WRITTEN if split_by_hash(name) == split
+            name for name in WRITTEN if prepared.split_by_hash(name) == split
         ]
 
 
-def test_one_task_and_other_limits_give_the_same_records_uncut(
-    prepared_records, prepare_flags, tmp_path
-):
+def test_other_limits_give_records_uncut(prepared_records, prepare_flags, tmp_path):
     limits = {"max_source_tokens": 5000, "max_target_tokens": 5000}
     flags = {**prepare_flags, **limits, "task_bytes": 1 << 20, "oracle_sentences": 0}
     prepare(output=str(tmp_path), **{**flags, "corpus": [flags["corpus"]]})
@@ -88,7 +74,7 @@ def test_one_task_and_other_limits_give_the_same_records_uncut(
 
 
 def test_labels_are_the_sentences_of_an_article_and_which_are_best(prepared_records):
-    articles = labels(prepared_records)
+    articles = prepared.labels(prepared_records)
     assert set(articles) == set(WRITTEN)
     picked = 0
     for name, line in WRITTEN.items():

@@ -23,19 +23,14 @@ def job(prepare_flags, tmp_path_factory):
         return WatchedJob(output, lambda: prepare(**flags))
 
 
-def test_no_state_can_be_mistaken_for_another_result(job):
+def test_a_kill_or_a_full_disk_at_any_step_changes_nothing(job):
+    """And no state can be mistaken for another result."""
     assert len(job.states) > 20
     for state in job.states:
         job.check_readable(state)
     assert not any("_tasks" in name or name.endswith(ASIDE) for name in job.result)
     assert contents(job.output) == job.result
-
-
-def test_a_kill_at_any_step_changes_nothing(job):
     job.check_kills(1)
-
-
-def test_a_full_disk_at_any_step_changes_nothing(job):
     job.check_full_disks(2)
 
 

@@ -1,29 +1,27 @@
 """Tests of `precis prepare`, its rules: what a network reads and writes of a document,
-in which tokens, and what is learned from it. They need no Beam.
+in which tokens, and what is learned from it; the folders that name a tokenizer.
 """
 
-import pytest
-from support.prepared import (
-    BODIES,
-    HIGHLIGHTS,
-    STORIES,
-    all_examples,
-    encode,
-    labels,
-    learn_tokenizer,
-    learn_vocabulary,
-    story,
-)
+import json
 
-from precis.model.errors import UsageError
+import pytest
+import tokenizers
+from support import prepared
+from support.prepared import BODIES, HIGHLIGHTS, STORIES, all_examples, encode, labels
+from support.small_checkpoint import SETTINGS, write_checkpoint, write_tokenizer
+from support.small_encoder_checkpoint import BERT, write_pieces
+
+from precis.model.errors import DataError, UsageError
 from precis.model.extractive.oracle import oracle_sentences
 from precis.model.text.article import Article
 from precis.model.text.document import Document
 from precis.model.text.normalization import normalise
 from precis.model.tokenization import vocabulary
-from precis.model.tokenization.folder import TokenizerPair
+from precis.model.tokenization.folder import TokenizerPair, save_tokenizers
+from precis.model.tokenization.imported import read_tokenizer
 from precis.model.tokenization.wordpiece import Tokenizer
 from precis.pipelines.prepare.options import PrepareOptions
+from precis.pipelines.prepare.prepare import find_tokenizers, prepare
 from precis.pipelines.prepare.training_pairs import TrainingPair, read_pairs
 
 JAIL = (
@@ -84,9 +82,7 @@ def test_every_supported_line_of_the_highlights_has_its_sentence_as_source():
         ("Rain fell on the old town.", "Nobody came.", "without_keyphrases"),
     ],
 )
-def test_a_document_without_a_target_is_skipped_also_behind_a_prefix(
-    article, highlights, reason
-):
+def test_a_document_without_a_target_is_skipped(article, highlights, reason):
     options = {"target": "keyphrases", "task_prefix": "name: "}
     assert pair_of(article, highlights, **options) == reason
 
@@ -119,21 +115,19 @@ def test_options_that_cannot_be_are_refused(flags, message):
 
 def test_a_vocabulary_is_learned_from_the_texts_that_are_encoded(tmp_path):
     """With the prefix and of the target, and of no other split."""
-    hidden = story(9, article="Ж" * 30 + " fell.", part="test")
+    hidden = prepared.story(9, article="Ж" * 30 + " fell.", part="test")
     lines = [*({**line, "part": "train"} for line in STORIES), hidden]
     flags = {"task_prefix": "Überschrift: ", "target": "headline"}
-    pieces = learn_vocabulary(tmp_path, lines, corpus={"split_field": "part"}, **flags)
-    texts = [
-        text
-        for name, body in BODIES.items()
-        for text in ("Überschrift: " + body, HIGHLIGHTS[name].split("\n")[0])
-    ]
+    flags["corpus"] = {"split_field": "part"}
+    pieces = prepared.learn_vocabulary(tmp_path, lines, **flags)
+    texts = ["Überschrift: " + body for body in BODIES.values()]
+    texts += [HIGHLIGHTS[name].split("\n")[0] for name in BODIES]
     assert pieces == vocabulary.learn(vocabulary.count_words(texts), size=600)
     assert "▁Überschrift" in pieces and "Ж" not in pieces
 
 
 def test_a_vocabulary_of_lower_case(tmp_path):
-    learn_vocabulary(tmp_path, STORIES, lower_case=True)
+    prepared.learn_vocabulary(tmp_path, STORIES, lower_case=True)
     tokenizer = Tokenizer.load(str(tmp_path / "tokenizer"))
     assert tokenizer.lower_case
     pair = TokenizerPair(tokenizer, tokenizer)
@@ -147,12 +141,10 @@ def test_a_vocabulary_of_lower_case(tmp_path):
 
 @pytest.fixture(scope="module")
 def learned():
-    return learn_tokenizer()
+    return prepared.learn_tokenizer()
 
 
-def test_a_prefix_is_read_and_counts_and_labels_are_those_of_the_target(
-    learned, tmp_path
-):
+def test_a_prefix_is_read_and_labels_are_those_of_the_target(learned, tmp_path):
     pair = TokenizerPair(learned, learned)
     flags = {"target": "headline", "task_prefix": "summarize: ", "oracle_sentences": 3}
     counts = encode(tmp_path / "a", STORIES, pair, **flags)
@@ -182,7 +174,7 @@ def test_a_prefix_is_read_and_counts_and_labels_are_those_of_the_target(
         ({"clean": "none"}, "(CNN) -- Rain fell.", "\n", (0,)),
     ],
 )
-def test_boilerplate_is_cut_from_sources_and_from_labels_unless_it_is_kept(
+def test_boilerplate_is_cut_unless_it_is_kept(
     corpus, first, join, oracle, learned, tmp_path
 ):
     article = "(CNN) -- Rain  fell.\r\nIt was cold."
@@ -197,9 +189,7 @@ def test_boilerplate_is_cut_from_sources_and_from_labels_unless_it_is_kept(
 
 
 @pytest.mark.parametrize(("language", "oracle"), [(None, 0), ("en", 0), ("tr", 1)])
-def test_labels_are_as_in_the_language_that_is_given(
-    language, oracle, learned, tmp_path
-):
+def test_labels_are_as_in_the_language_of_the_flag(language, oracle, learned, tmp_path):
     """ROUGE of English reads `kar`, `k` and `y` in `karşı köy`; a short text counts as
     English.
 
@@ -209,8 +199,104 @@ def test_labels_are_as_in_the_language_that_is_given(
     """
     line = {"article": "Ada ve kar. Karşı köy.", "highlights": "Karşı ada."}
     pair = TokenizerPair(learned, learned)
-    corpus = {"language": language}
-    encode(tmp_path, [line], pair, oracle_sentences=1, corpus=corpus)
+    encode(tmp_path, [line], pair, oracle_sentences=1, corpus={"language": language})
     (row,) = labels(tmp_path).values()
     assert row.oracle == (oracle,)
     assert (row.language or "en") == (language or "en")
+
+
+@pytest.fixture(scope="module")
+def bart(tmp_path_factory):
+    """A tokenizer that puts <s> (0) before a text and </s> (2) behind it."""
+    folder = tmp_path_factory.mktemp("bart")
+    write_checkpoint(folder)
+    write_tokenizer(folder)
+    return read_tokenizer(str(folder), SETTINGS)
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory):
+    """A tokenizer that puts [CLS] (3) before a text and [SEP] (4) behind it."""
+    return read_tokenizer(write_pieces(tmp_path_factory.mktemp("bert")), BERT)
+
+
+def definition_of(tokenizer, folder) -> tokenizers.Tokenizer:
+    """The tokenizer of a checkpoint as the library itself reads it."""
+    tokenizer.save(str(folder))
+    content = json.loads((folder / "tokenizers.json").read_text())
+    return tokenizers.Tokenizer.from_str(json.dumps(content["definition"]))
+
+
+@pytest.mark.parametrize("target", ["bart", "learned"])
+@pytest.mark.parametrize("source", ["bart", "bert"])
+def test_a_network_gets_the_tokens_of_its_checkpoint(source, target, request, tmp_path):
+    """And the targets have a tokenizer of their own where they are learned."""
+    source, target = map(request.getfixturevalue, (source, target))
+    definition = definition_of(source, tmp_path / "library")
+    encode(tmp_path, STORIES, TokenizerPair(source, target))
+    records = all_examples(tmp_path)
+    assert [example["id"] for example in records] == list(BODIES)
+    for example in records:
+        ids = definition.encode(BODIES[example["id"]]).ids
+        assert len(ids) > 40 == len(example["source"])
+        # The token that ends the text stays.
+        assert example["source"] == [*ids[:39], ids[-1]]
+        assert example["source_tokens"] == len(ids)
+        (expected,) = target.encode([HIGHLIGHTS[example["id"]]])
+        assert example["target"] == list(expected[:10])
+
+
+def test_beside_one_of_sources_it_is_learned_from_targets(bert, tmp_path, monkeypatch):
+    """From the most frequent words alone, and from the characters of all."""
+    monkeypatch.setattr(vocabulary, "MAX_WORDS", 30)
+    save_tokenizers(str(tmp_path / "bert"), TokenizerPair(bert, bert))
+    flags = {"source_tokenizer": str(tmp_path / "bert/tokenizer")}
+    pieces = prepared.learn_vocabulary(tmp_path, STORIES, **flags)
+    words = vocabulary.count_words(HIGHLIGHTS.values())
+    assert pieces == vocabulary.learn(words, size=600)
+
+
+def test_records_and_the_folder_itself_name_a_tokenizer(bart, bert, learned, tmp_path):
+    """Sources have the source_tokenizer of records, where they have one; one that is
+    named for both texts is the tokenizer of both.
+    """
+    save_tokenizers(str(tmp_path / "two"), TokenizerPair(bert, learned))
+    save_tokenizers(str(tmp_path / "one"), TokenizerPair(bart, bart))
+    of_two = "two/tokenizer", "two/source_tokenizer"
+    bart_alone = {"tokenizer": bart, "source_tokenizer": None}
+    for tokenizer, source_tokenizer, folders, named in (
+        ("two", "", (of_two[0], ""), {"tokenizer": learned}),
+        ("two/tokenizer", "", (of_two[0], ""), {"tokenizer": learned}),
+        ("", "two", ("", of_two[1]), {"source_tokenizer": bert}),
+        ("one", "one/tokenizer", ("one/tokenizer", ""), bart_alone),
+    ):
+        flags = {"tokenizer": tokenizer, "source_tokenizer": source_tokenizer}
+        paths = {name: f"{tmp_path}/{path}" for name, path in flags.items() if path}
+        options, fingerprints = find_tokenizers(PrepareOptions(output="o", **paths))
+        expected = [f"{tmp_path}/{folder}" if folder else "" for folder in folders]
+        assert [options.tokenizer, options.source_tokenizer] == expected
+        for name, tokenizer in named.items():
+            assert fingerprints.pop(name) == getattr(tokenizer, "fingerprint", "")
+        assert not fingerprints
+
+
+NO_TOKENIZER = r"--\w+ .*/t holds no tokenizer \(no tokenizer.json\)"
+OTHER_KIND = "t/tokenizer.json: kind is None, but must be 'wordpiece-visible-space'; u"
+
+
+@pytest.mark.parametrize("flag", ["tokenizer", "source_tokenizer"])
+@pytest.mark.parametrize(
+    ("name", "error", "message"),
+    [
+        ("notes.txt", UsageError, f"{NO_TOKENIZER}; name the folder of a tokenizer"),
+        ("tokenizers.json", DataError, r"s.json: damaged \(format_version is missing"),
+        ("tokenizer.json", DataError, OTHER_KIND),
+    ],
+)
+def test_a_folder_without_a_tokenizer_is_refused(flag, name, error, message, tmp_path):
+    (tmp_path / "t").mkdir()
+    (tmp_path / "t" / name).write_text("{}")
+    flags = {flag: str(tmp_path / "t")}
+    with pytest.raises(error, match=message):
+        prepare(corpus="sample:20", output=str(tmp_path / "out"), **flags)
+    assert not (tmp_path / "out").exists()
