@@ -1,20 +1,20 @@
-"""Tests of Beam's own flags: the pinned runner, and flags that are refused."""
+"""Tests of Beam's own flags: the pinned runner, and what is refused before a job
+elsewhere begins.
+"""
 
 from types import SimpleNamespace
 
 import apache_beam as beam
 import pytest
+from apache_beam.options.pipeline_options import DebugOptions
+from support.command_line import precis
 
 from precis.model.errors import UsageError
 from precis.model.progress.stages import Stage
-from precis.pipelines.engines.beam_runner import (
-    LOCAL_RUNNERS,
-    counts_progress,
-    pipeline_options,
-    run_pipeline,
-    runner_name,
-    works_in_this_process,
-)
+from precis.pipelines.engines import beam_runner
+from precis.pipelines.engines.beam_runner import pipeline_options
+from precis.pipelines.engines.remote_checks import check_remote
+from precis.pipelines.summarize.options import SUMMARIZE
 
 
 def test_local_runner_is_pinned_and_starts_no_processes_of_its_own():
@@ -40,9 +40,10 @@ def test_local_runner_is_pinned_and_starts_no_processes_of_its_own():
 )
 def test_a_runner_is_named_as_its_class_and_counts_here(arguments, name, counts_here):
     options = pipeline_options(arguments.split())
-    assert runner_name(options) == name
-    assert works_in_this_process(options) == (name in LOCAL_RUNNERS)
-    assert counts_progress(options) == counts_here
+    assert beam_runner.runner_name(options) == name
+    is_local = name in beam_runner.LOCAL_RUNNERS
+    assert beam_runner.works_in_this_process(options) == is_local
+    assert beam_runner.counts_progress(options) == counts_here
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
@@ -60,5 +61,72 @@ def test_a_job_elsewhere_is_cancelled_when_it_is_interrupted(kind, monkeypatch):
     result = SimpleNamespace(wait_until_finish=wait, cancel=cancel)
     monkeypatch.setattr(pipeline, "run", lambda: result)
     with pytest.raises(kind):
-        run_pipeline(pipeline, [Stage(name="x")])
+        beam_runner.run_pipeline(pipeline, [Stage(name="x")])
     assert asked == ["cancel"]
+
+
+DATAFLOW = "--runner=DataflowRunner"
+PLACED = f"{DATAFLOW} --project=p-1 --region=us-central1 --temp_location=gs://b/tmp"
+IMAGE = f"{PLACED} --sdk_container_image=registry/precis:1"
+FLINK = "--runner=FlinkRunner --environment_type=PROCESS"
+WORKER = f"{FLINK} --environment_options=process_command=w"
+RUN = {"corpus": "jsonl:gs://bucket/news/*.jsonl", "output": "gs://bucket/run"}
+REACH = ": the workers of Dataflow cannot reach this machine; copy the"
+LACK = "the workers of Dataflow would lack precis and its packages; give"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "flags", "message"),
+    [
+        (DATAFLOW, {}, "--runner DataflowRunner needs --project, --region, --temp_loc"),
+        (PLACED.replace("temp_", "x"), {}, "neither precis nor Beam has a flag --xlo"),
+        (f"{IMAGE} --temp_location=/x", {}, "--temp_location /x: Dataflow needs a fol"),
+        (f"{IMAGE} --staging_location=s", {}, "--staging_location s: Dataflow needs a"),
+        (IMAGE, {"output": "runs/today"}, f"--output runs/today{REACH}"),
+        (IMAGE, {"corpus": "jsonl:in/a.jsonl"}, f"--corpus in/a.jsonl{REACH}"),
+        (IMAGE, {"bundle": "bundle"}, f"--bundle bundle{REACH}"),
+        (IMAGE, {"bundle": "hf://a/b"}, "--bundle hf://a/b: workers on other machines"),
+        (WORKER, {"checker": "hf://a/b"}, "--checker hf://a/b: workers on other machi"),
+        (IMAGE, {"reuse": "gs://b/a, file:///b"}, f"--reuse file:///b{REACH}"),
+        (PLACED, {}, LACK),
+        (f"{PLACED} --setup_file=./setup.py", {}, LACK),
+        (f"{IMAGE} --template_location=gs://b/j", {}, "--template_location: precis ca"),
+        (WORKER, {"output": "o"}, "--output o: workers of --environment_type PROCESS "),
+        (FLINK, {"output": "/o"}, "Beam rejects its flags: Option process_command is "),
+    ],
+)
+def test_a_job_that_cannot_work_is_refused(arguments, flags, message):
+    with pytest.raises(UsageError, match=f"^{message}") as refusal:
+        check_remote(pipeline_options(arguments.split()), SUMMARIZE, {**RUN, **flags})
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_refused_job_leaves_nothing_and_says_one_line(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    flags = {"corpus": "sample:10", "output": "runs", "runner": "DataflowRunner"}
+    needed = "--runner DataflowRunner needs --project, --region, --temp_location too"
+    for command in ("summarize", "prepare"):
+        assert precis(command, **flags) == 2
+        assert capsys.readouterr().err == f"precis {command}: {needed}\n"
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "flags"),
+    [
+        ("", {"corpus": "jsonl:news/*.jsonl", "output": "runs/today"}),
+        ("--runner=FlinkRunner", {"output": "runs/today"}),
+        (WORKER, {"corpus": "sample:9", "output": "/shared/runs"}),
+        (f"{PLACED} --setup_file=setup.py --requirements_file=packages", {}),
+        # Workers have it in their package.
+        (IMAGE, {"extractive_bundle": "builtin:news-en"}),
+        # These are read where the command runs.
+        (IMAGE, {"table": "delta://tables/news", "corpus": "sample:100"}),
+    ],
+)
+def test_a_job_that_can_work_is_taken(arguments, flags):
+    options = pipeline_options(arguments.split())
+    check_remote(options, SUMMARIZE, {**RUN, **flags})
+    # Beam would upload the list of this machine's packages, with their addresses.
+    off = "disable_logging_submission_environment"
+    assert options.view_as(DebugOptions).lookup_experiment(off)

@@ -16,21 +16,10 @@ from precis.model.errors import JobError
 from precis.model.progress import counters
 from precis.pipelines.corpus.dead_letters import DeadLetter, DeadLetterWriter
 from precis.pipelines.corpus.task import FileError, Position, unread_file
-from precis.pipelines.engines.tasks import (
-    Gather,
-    RunTasks,
-    Step,
-    TaskReport,
-    TaskWorker,
-    publish_report,
-    read_receipt,
-)
+from precis.pipelines.engines import tasks
+from precis.pipelines.engines.tasks import Step, TaskReport, TaskWorker, read_receipt
+from precis.pipelines.run import result_files
 from precis.pipelines.run.job import open_job
-from precis.pipelines.run.result_files import (
-    describe_file,
-    read_checksummed,
-    write_checksummed,
-)
 
 
 class RowsTask(NamedTuple):
@@ -72,7 +61,7 @@ class PartWorker(TaskWorker):
         return TaskReport(
             file_counts={"a": {"read": task.rows, "written": task.rows - 1}},
             counts={"long": 2},
-            files=[describe_file(self.folder, name, rows=task.rows - 1)],
+            files=[result_files.describe_file(self.folder, name, rows=task.rows - 1)],
             figures={"longest": 7 + task.number},
         )
 
@@ -89,7 +78,7 @@ def run(tmp_path, step, check, *, processes=1, **settings):
     """Runs the tasks, checks their reports and returns what the engine has counted."""
     pipeline = test_pipeline.TestPipeline("FnApiRunner")
     worker = PartWorker(str(tmp_path), **settings)
-    transform = RunTasks(worker, step, processes=processes)
+    transform = tasks.RunTasks(worker, step, processes=processes)
     assert_that(pipeline | beam.Create(TASKS) | transform, check)
     result = pipeline.run()
     result.wait_until_finish()
@@ -131,7 +120,7 @@ def counted(tmp_path, monkeypatch):
 @pytest.mark.parametrize("elements", [[], [1], [1, 1, 2]])
 def test_all_elements_are_gathered_in_one_list(elements):
     with test_pipeline.TestPipeline() as pipeline:
-        gathered = pipeline | beam.Create(elements) | Gather()
+        gathered = pipeline | beam.Create(elements) | tasks.Gather()
         assert_that(gathered | beam.Map(sorted), equal_to([elements]))
 
 
@@ -181,10 +170,10 @@ def test_a_task_whose_file_or_receipt_is_damaged_is_done_again(tmp_path, step):
             path.write_bytes(damaged)
             assert read_receipt(step, 1) is None
         path.write_bytes(whole)
-    content = read_checksummed(str(receipt), way_out="")
+    content = result_files.read_checksummed(str(receipt), way_out="")
     outside = {**content["files"][0], "file": f"../{tmp_path.name}/part-1"}
     for changes in ({"files": [outside]}, {"files": [3]}, {"job_fingerprint": "f"}):
-        write_checksummed(str(receipt), {**content, **changes})
+        result_files.write_checksummed(str(receipt), {**content, **changes})
         assert read_receipt(step, 1) is None
     run(tmp_path, step, of_both_tasks)
     assert runs(tmp_path) == ["0", "1", "1"] and letters_file.exists()
@@ -210,10 +199,8 @@ def test_a_record_that_is_not_accounted_for_is_a_defect(tmp_path, step):
     result = TaskReport({"a": {"read": 1, "written": 1}, "b": counts}, [], {})
     dead_letters = DeadLetterWriter("", task=1, run_id="")
     dead_letters.write(DeadLetter("read", "a", "b", source_file="b", records=2))
-    message = (
-        "task 1 read 9 records of b but accounts for written 2, "
-        "duplicates 3, failed 2, skipped 1; this is a bug of precis"
-    )
+    message = "task 1 read 9 records of b but accounts for written 2, duplicates 3, "
+    message += "failed 2, skipped 1; this is a bug of precis"
     with pytest.raises(JobError, match=message):
-        publish_report(1, result, dead_letters, step)
+        tasks.publish_report(1, result, dead_letters, step)
     assert not (tmp_path / "_tasks" / "infer").exists()
