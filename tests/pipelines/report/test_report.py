@@ -69,15 +69,13 @@ def test_the_page_asks_for_nothing_and_runs_its_script_alone(page):
     script = re.search(r"<script>(.*?)</script>", page, re.DOTALL)
     digest = base64.b64encode(hashlib.sha256(script[1].encode()).digest()).decode()
     assert f"script-src 'sha256-{digest}'" in policy
-
-
-def test_a_hostile_document_is_data(page):
-    tags = [tag for tag, _ in Elements(page).tags]
+    # A hostile document is data.
+    tags = [tag for tag, _ in elements.tags]
     assert "img" not in tags
     # The list, a block for each 32 documents, and the script of the page.
     assert tags.count("script") == 4
     # As one of the worst it stands outside the blocks too.
-    assert HOSTILE in "".join(Elements(page).texts)
+    assert HOSTILE in "".join(elements.texts)
     hostile = next(each for each in documents_of(page) if each["id"] == HOSTILE)
     assert "".join(text for text, _ in hostile["source"]["pieces"]).startswith(HOSTILE)
 
@@ -125,9 +123,8 @@ def test_flags_are_counted_alike_everywhere(folder, page):
 def test_rouge_and_its_notes_are_those_of_the_evaluation(folder, page):
     rouge = files.read_json(f"{folder}/run-evaluation/rouge.json")
     lead = rouge["systems"][0]
-    cell = "{mean:.1f} [{low:.1f}, {high:.1f}]".format(
-        **{name: 100 * value for name, value in lead["rouge1"].items()}
-    )
+    figures = {name: 100 * value for name, value in lead["rouge1"].items()}
+    cell = "{mean:.1f} [{low:.1f}, {high:.1f}]".format(**figures)
     assert (lead["system"], f"<td>{cell}</td>" in page) == ("lead-2", True)
     assert "oracle: an upper bound" in page
 
@@ -208,9 +205,7 @@ def test_articles_that_are_gone_are_named(folder, tmp_path, capsys):
     assert f"{folder}/news.jsonl" in result.missing_reason
     page = Path(result.path).read_text(encoding="utf-8")
     assert "Articles missing for 4 documents: " in page
-    assert (
-        "as the run has no evaluation; create it with precis evaluate --input" in page
-    )
+    assert "as the run has no evaluation; create it with precis evaluate --in" in page
     document = documents_of(page)[0]
     assert document["source"] == {"note": result.missing_reason}
 
