@@ -36,14 +36,11 @@ def newest(output: Path) -> str:
 
 
 @pytest.mark.slow
-def test_a_command_that_was_killed_and_stopped_ends_as_an_undisturbed_training(
-    records_folder, tmp_path
-):
+def test_a_killed_and_stopped_command_ends_as_undisturbed(records_folder, tmp_path):
     """Killed wherever it was, told to stop when it went on, then finished."""
     ended, whole = tmp_path / "ended", tmp_path / "whole"
-    layers = {"encoder_layers": 1, "decoder_layers": 1}
-    settings = {"records": records_folder, "network": "tiny", **layers, **SMALL}
-    settings = {**settings, **STEPS, **PACE}
+    settings = {"records": records_folder, "network": "tiny", "encoder_layers": 1}
+    settings |= {"decoder_layers": 1, **SMALL, **STEPS, **PACE}
     flags = command_words("train", **settings, output=ended)
 
     def end_command(number: signal.Signals) -> Ended:
@@ -96,14 +93,10 @@ def test_a_shape_and_several_tasks_by_flags(records_folder, copy_records, tmp_pa
     (tmp_path / "vectors.txt").write_text(f"1 16\nthe {vector}\n")
     limits = {"max_source_tokens": 40, "max_target_tokens": 12}
     shape = {"layers": 1, "dropout": 0.2, "pointer": False, **limits, **SMALL}
-    network, provenance = one_step(
-        f"{records_folder},{other}",
-        tmp_path / "bundle",
-        network="tiny",
-        architecture="decoder_only",
-        word_vectors=str(tmp_path / "vectors.txt"),
-        **shape,
-    )
+    flags = {"network": "tiny", "architecture": "decoder_only", **shape}
+    flags["word_vectors"] = str(tmp_path / "vectors.txt")
+    records = f"{records_folder},{other}"
+    network, provenance = one_step(records, tmp_path / "bundle", **flags)
     assert network.items() >= {"vocabulary_size": VOCABULARY, **shape}.items()
     assert provenance["training"]["steps"] == 1
     # "the" and its other pieces, as at the beginning of a sentence.
@@ -126,53 +119,33 @@ def test_fine_tuning_by_its_recipe(records_folder, tmp_path):
 def test_an_encoder_that_stays_as_it_is_and_a_new_decoder(records_folder, tmp_path):
     shape = {"width": 12, "heads": 3, "feed_forward": 20, "encoder_layers": 1}
     tokenizer, folder = load_tokenizers(records_folder).source, str(tmp_path / "e")
-    config = EncoderConfig(
-        vocabulary_size=VOCABULARY, pad_id=0, max_source_tokens=30, **shape
-    )
-    encoder = build_network(config)
+    limits = {"vocabulary_size": VOCABULARY, "pad_id": 0, "max_source_tokens": 30}
+    encoder = build_network(EncoderConfig(**limits, **shape))
     scramble(encoder, seed=4)
     save_bundle(folder, network=encoder, tokenizer=tokenizer, provenance={})
     flags = {"encoder": folder, "freeze_encoder": True, "decoder_layers": 1, **SMALL}
     output = tmp_path / "bundle"
     network, _ = one_step(records_folder, output, network="tiny", **flags)
     assert (network["width"], network["decoder_stack"]["width"]) == (12, 16)
-    trained = {
-        weight.path.split("/", 1)[1]: weight.numpy()
-        for weight in load_bundle(str(output)).network.weights
-    }
-    for weight in encoder.weights:
-        path = weight.path.split("/", 1)[1]
-        np.testing.assert_array_equal(trained[path], weight.numpy(), err_msg=path)
+    trained, given = (
+        {each.path.split("/", 1)[1]: each.numpy() for each in built.weights}
+        for built in (load_bundle(str(output)).network, encoder)
+    )
+    for path, values in given.items():
+        np.testing.assert_array_equal(trained[path], values, err_msg=path)
 
 
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
-        (
-            {"max_source_tokens": 193},
-            "193 is more than 192, where the records were cut off",
-        ),
-        (
-            {"encoder": "e", "layers": 3},
-            "^layers cannot be given with `encoder=`, whose b",
-        ),
-        (
-            {"encoder": "e", "word_vectors": "v"},
-            "`word_vectors=` cannot be given with `e",
-        ),
-        (
-            {"encoder": "e", "init_from": "b"},
-            "`encoder=` cannot be given with `init_from",
-        ),
-        (
-            {"init_from": "b", "width": 16},
-            "`width=` cannot be given with `init_from=`, w",
-        ),
+        ({"max_source_tokens": 193}, "193 is more than 192, where the records were cu"),
+        ({"encoder": "e", "layers": 3}, "^layers cannot be given with `encoder=`, who"),
+        ({"encoder": "e", "word_vectors": "v"}, "`word_vectors=` cannot be given with"),
+        ({"encoder": "e", "init_from": "b"}, "`encoder=` cannot be given with `init_f"),
+        ({"init_from": "b", "width": 16}, "`width=` cannot be given with `init_from=`"),
     ],
 )
-def test_flags_that_contradict_each_other_or_the_records_are_refused(
-    records_folder, tmp_path, flags, message
-):
+def test_contradictory_flags_are_refused(records_folder, tmp_path, flags, message):
     with pytest.raises(UsageError, match=message):
         train(records=records_folder, output=str(tmp_path / "o"), **flags)
     assert not (tmp_path / "o").exists()

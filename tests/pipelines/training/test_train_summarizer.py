@@ -107,16 +107,12 @@ def test_no_test_document_is_trained_on_and_other_flags_are_refused(finished, ca
         f"{pairs.records('train')} pairs of a sentence and its line are too few" in said
     )
     assert f"neural --extractive_bundle {finished}/extractor`" in said
-    whole = (
-        f"about 3 min in total on two cores, for {counts['train']} articles and 20 st"
-    )
+    whole = f"about 3 min in total on two cores, for {counts['train']} articles and 20"
     assert said.count(whole) == 1 and "to shorten it" not in said
 
 
 @pytest.mark.slow
-def test_a_killed_training_goes_on_to_the_same_files(
-    finished, tmp_path, monkeypatch, capsys
-):
+def test_a_killed_training_has_the_same_files(finished, tmp_path, monkeypatch, capsys):
     def kill(*_, **__):
         raise Killed
 
@@ -139,11 +135,8 @@ def test_a_killed_training_goes_on_to_the_same_files(
 
 def result_of(folder: Path) -> dict:
     """The files of a summarizer; of manifests, what does not name a folder."""
-    result: dict = {
-        name: content
-        for name, content in contents(folder).items()
-        if "training/" not in name
-    }
+    every: dict = contents(folder)
+    result = {name: every[name] for name in every if "training/" not in name}
     assert set(result) > {"config.json", "manifest.json", "writer/weights.safetensors"}
     for name in ("extractor/manifest.json", "writer/manifest.json"):
         manifest = json.loads(result[name])
@@ -186,10 +179,7 @@ def test_the_steps_follow_from_the_pairs_up_to_what_brought_something(capsys):
     assert list(map(steps_for, pairs)) == [2, 312, 2_499, 2_500, 2_500]
     # 180 s, 15 ms an article and a second a step.
     for articles, line in (
-        (
-            2_000,
-            "about 9 min in total on two cores, for 2,000 articles and 320 steps of",
-        ),
+        (2_000, "about 9 min in total on two cores, for 2,000 articles and 320 steps"),
         (80_000, "about 1 h 5 min .* 2,500 steps .*; use a smaller `writer_steps=`"),
     ):
         module._say_time(articles, steps_for(1.6 * articles))
@@ -212,20 +202,13 @@ def test_impossible_options_are_refused(changes, message, tmp_path):
 
 
 def test_a_corpus_that_cannot_be_validated_is_refused(tmp_path):
-    lines = [
-        {
-            "id": f"d{index}",
-            "article": document(index).article,
-            "highlights": "Rain fell.",
-        }
-        for index in range(30)
-    ]
+    articles = [document(index).article for index in range(30)]
+    lines = [{"article": each, "highlights": "Rain fell."} for each in articles]
     corpus = write_jsonl(tmp_path / "news.jsonl", lines)
     of_killed_process = tmp_path / "s" / f"settings.json{files.ASIDE}"
     of_killed_process.parent.mkdir()
     of_killed_process.touch()
     with pytest.raises(UsageError, match="no records of the split 'validation'; prep"):
-        module.train_summarizer(
-            corpus=corpus, output=tmp_path / "s", validation_share=0.0
-        )
+        flags = {"output": tmp_path / "s", "validation_share": 0.0}
+        module.train_summarizer(corpus=corpus, **flags)
     assert not of_killed_process.exists()
