@@ -14,10 +14,7 @@ import pytest
 from precis.pipelines.command_line.commands import COMMANDS
 
 ROOT = Path(__file__).parent.parent
-FOLDERS = {
-    "precis.model": ROOT / "precis" / "model",
-    "precis.pipelines": ROOT / "precis" / "pipelines",
-}
+FOLDERS = {f"precis.{top}": ROOT / "precis" / top for top in ("model", "pipelines")}
 HEAVY = """
     tensorflow keras tensorflow_text tensorflow_datasets apache_beam pyarrow
     numpy fsspec duckdb sklearn safetensors tokenizers jinja2 markupsafe matplotlib
@@ -40,12 +37,10 @@ LAYERS = {"precis.model": MODEL_LAYERS, "precis.pipelines": PIPELINE_LAYERS}
 def module_files() -> dict[str, Path]:
     """The file of every module, by its import name."""
     files = {}
-    for package, folder in FOLDERS.items():
+    for folder in FOLDERS.values():
         for path in folder.rglob("*.py"):
-            parts = path.relative_to(folder).with_suffix("").parts
-            if parts[-1] == "__init__":
-                parts = parts[:-1]
-            files[".".join([package, *parts])] = path
+            name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+            files[name.removesuffix(".__init__")] = path
     return files
 
 
@@ -78,18 +73,13 @@ def import_graph() -> dict[str, set[str]]:
 @pytest.mark.parametrize("top", LAYERS)
 def test_every_layer_is_listed_once_and_imports_go_downwards(top):
     # `search` for precis.model.search.beam.
-    layer_of = {
-        each: each.split(".")[2] for each in FILES if each.startswith(f"{top}.")
-    }
+    below = [each for each in FILES if each.startswith(f"{top}.")]
+    layer_of = {each: each.split(".")[2] for each in below}
     assert sorted(LAYERS[top]) == sorted(set(layer_of.values()))
     level = {each: LAYERS[top].index(layer) for each, layer in layer_of.items()}
-    upward = [
-        f"{module} imports {target}"
-        for module in level
-        for target in import_graph()[module] & level.keys()
-        if level[target] > level[module]
-    ]
-    assert upward == []
+    for module in level:
+        for target in import_graph()[module] & level.keys():
+            assert level[target] <= level[module], f"{module} imports {target}"
 
 
 def test_modules_do_not_import_each_other_in_circles():
@@ -115,9 +105,9 @@ def test_the_model_names_no_flag():
             assert not re.search("--[a-z{]", path.read_text(encoding="utf-8")), name
 
 
-def run_python(code: str) -> subprocess.CompletedProcess:
+def run_python(code: str) -> str:
     command = [sys.executable, "-c", code]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    return subprocess.check_output(command, cwd=ROOT, text=True, timeout=60)
 
 
 PRINT_HEAVY = f"print('heavy:', *[name for name in {HEAVY!r} if name in sys.modules])"
@@ -128,7 +118,7 @@ def test_signals_are_handled_before_any_library_is_imported():
         "import sys, precis.pipelines.command_line.cli\n"
         "print({'numpy', 'fsspec', 'orjson', 'rich', 'psutil'} & set(sys.modules))"
     )
-    assert run_python(code).stdout == "set()\n"
+    assert run_python(code) == "set()\n"
 
 
 def test_imports_help_and_wrong_flags_answer_without_heavy_packages():
@@ -146,10 +136,9 @@ for argv in (["--help"], ["--version"], *([name, "--help"] for name in commands)
 assert main(["train", "--records", "r", "--output", "o", "--no", "1"]) == 2
 {PRINT_HEAVY}
 """
-    done = run_python(code)
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
+    printed = run_python(code)
+    lines = printed.splitlines()
     assert lines.count("exit 0") == len(COMMANDS)
     assert lines[0] == lines[-1] == "heavy:"
     for name in COMMANDS:
-        assert f"usage: precis {name} " in done.stdout
+        assert f"usage: precis {name} " in printed

@@ -16,14 +16,9 @@ ROOT = Path(__file__).parents[1]
 
 def table_of(*arguments):
     """The rows of the table that a script prints, by their first columns."""
-    done = subprocess.run(
-        [sys.executable, *arguments], cwd=ROOT, stdout=subprocess.PIPE, text=True
-    )
-    assert done.returncode == 0
-    rows = [
-        re.findall(r"\| ([^|]*?) (?=\|)", line) for line in done.stdout.splitlines()
-    ]
-    return [row for row in rows if row]
+    printed = subprocess.check_output([sys.executable, *arguments], cwd=ROOT, text=True)
+    lines = printed.splitlines()
+    return list(filter(None, (re.findall(r"\| ([^|]*?) (?=\|)", x) for x in lines)))
 
 
 def test_a_figure_is_recorded_beside_the_others_a_line_each(tmp_path):

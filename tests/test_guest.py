@@ -43,9 +43,7 @@ def state():
         "filters": list(logging.getLogger().filters),
         "log handlers": list(logging.getLogger().handlers),
         "disabled logging": logging.root.manager.disable,
-        "absent modules": [
-            name for name, module in sys.modules.items() if module is None
-        ],
+        "absent": [name for name, module in sys.modules.items() if module is None],
         "collection": (gc.get_threshold(), gc.isenabled(), gc.get_freeze_count()),
         "hooks": (sys.excepthook, sys.unraisablehook, threading.excepthook),
         "threads": sorted(each.name for each in threading.enumerate() if is_kept(each)),
@@ -83,13 +81,9 @@ print(json.dumps({name: repr((before[name], after[name])) for name in changed}))
 def run_host(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = shell_environment(PYTHONPATH=str(ROOT))
     environment.pop("PRECIS_COMMAND", None)
-    return subprocess.run(
-        [sys.executable, "-c", program, *arguments],
-        capture_output=True,
-        text=True,
-        env=environment,
-        timeout=600,
-    )
+    command = [sys.executable, "-c", program, *arguments]
+    limits = {"env": environment, "timeout": 600}
+    return subprocess.run(command, capture_output=True, text=True, **limits)
 
 
 def check_host(flags: dict[str, dict[str, object]]) -> None:
@@ -118,15 +112,12 @@ def test_a_program_that_runs_a_network_finds_everything_as_it_was(bundle, tmp_pa
     check_host({"prepare": prepare, "summarize": summarize})
 
 
-QUIET = """
-import precis
-precis.summarize(corpus="sample:9", output=OUTPUT)
-"""
+QUIET = "import sys, precis; precis.summarize(corpus='sample:9', output=sys.argv[1])"
 
 
 @pytest.mark.slow
 def test_a_program_without_handlers_sees_the_progress_alone(tmp_path):
-    done = run_host(QUIET.replace("OUTPUT", repr(str(tmp_path / "run"))))
+    done = run_host(QUIET, str(tmp_path / "run"))
     assert done.returncode == 0, done.stderr
     lines = done.stderr.splitlines()
     assert lines and all(line.startswith("summarize  ") for line in lines)

@@ -85,21 +85,15 @@ def follow(corpus: str, output: str) -> None:
 def test_an_article_passes_through_few_files(tmp_path: Path):
     corpus = tmp_path / "one.jsonl"
     corpus.write_text(json.dumps({"article": ARTICLE, "highlights": "Rain fell."}))
-    done = subprocess.run(
-        [sys.executable, __file__, f"jsonl:{corpus}", str(tmp_path / "output")],
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    command = [sys.executable, __file__, f"jsonl:{corpus}", str(tmp_path / "output")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.stdout, done.stderr
     code, changes, task, command = json.loads(done.stdout.splitlines()[-1])
     assert code == 0
     assert len(task) <= MOST_OF_TASK, "\n".join([f"{len(task)} files:", *task])
     assert changes <= MOST_CHANGES
-    others = sorted({*command} - {*task})
-    assert len(command) <= MOST_OF_COMMAND, "\n".join(
-        [f"{len(command)} files, beside those of the task:", *others]
-    )
+    others = "\n".join(sorted({*command} - {*task}))
+    assert len(command) <= MOST_OF_COMMAND, f"{len(command)} files, also {others}"
 
 
 if __name__ == "__main__":
