@@ -16,6 +16,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 import pytest
+from support import read_table
 from support.command_line import write_jsonl
 from support.small_checkpoint import write_checkpoint, write_tokenizer
 
@@ -26,75 +27,10 @@ ROOT = Path(__file__).parent.parent
 
 pytestmark = pytest.mark.slow
 
-# What an extra enables; "" is an installation without any.
-BRINGS = {
-    "": set(),
-    "beam": {"beam"},
-    "ctranslate2": {"ctranslate2"},
-    "dataflow": {"beam", "dataflow"},
-    "endpoint": {"endpoint"},
-    "gcs": {"gcs"},
-    "languages": {"languages"},
-    "postgresql": {"postgresql"},
-    "report": {"report"},
-    "s3": {"s3"},
-    "serving": {"serving", "train"},
-    "tables": {"tables"},
-    "tfds": {"tfds"},
-    "train": {"train"},
-    "web": {"web"},
-    "yaml": {"beam"},
-}
-# A model behind an endpoint, at a port on which nothing listens.
+TABLE = read_table("wheel_commands")
+# What each extra brings.
+BRINGS = {extra: {*brought} for extra, brought in TABLE["extras"].items()}
 SERVER = "openai://127.0.0.1:9/v1#model"
-# Command lines, and what they need. OUT is an empty folder.
-LINES = {
-    "--help": "",
-    "doctor": "",
-    "verify records": "",
-    "verify bundle": "",
-    "verify summaries": "",
-    "digest summaries": "",
-    "loaders summaries --for duckdb": "",
-    "summarize --text article.txt": "",
-    "summarize --text article.txt --bundle bundle": "train",
-    "summarize --text article.txt --bundle imported --engine ctranslate2": "train "
-    "ctranslate2",
-    "summarize --text page.html": "web",
-    "summarize --corpus warc:pages.warc --output OUT/warc": "beam web",
-    "summarize --corpus sample:5 --extractive lead --output OUT/lead": "beam",
-    "summarize --corpus sample:5 --bundle bundle --output OUT/run": "beam train",
-    f"summarize --text article.txt --bundle {SERVER} --min_source_words 1": "endpoint",
-    f"summarize --corpus sample:5 --bundle {SERVER} --output OUT/e": "beam endpoint",
-    "summarize --corpus tfds:cnn_dailymail --output OUT/tfds": "beam tfds",
-    "evaluate --input summaries --output OUT/scores": "beam",
-    "prepare --corpus sample:20 --output OUT/records": "beam",
-    "train --records records --output OUT/bundle --network tiny --steps 1": "train",
-    "train-selector --records records --output OUT/extractor --epochs 1": "train",
-    "train-keyphrases --records records --output OUT/keyphrases": "train",
-    "train-summarizer --corpus sample:20 --output OUT/s": "beam train",
-    "import checkpoint --output OUT/imported": "train",
-    "export imported --output OUT/export": "train",
-    "export bundle --format saved_model --output OUT/saved": "serving train",
-    "attention --bundle bundle --text article.txt --output OUT/a.png": "train report",
-    "report summaries --output OUT/page.html": "",
-    "load summaries --table iceberg+sqlite://OUT/warehouse/news.rows": "tables",
-    "load summaries --table delta://OUT/table": "tables",
-    "load summaries --table duckdb://OUT/w.duckdb/news.rows": "",
-    "load summaries --table postgresql://127.0.0.1:9/news#rows": "postgresql",
-    "load summaries --table parquet://OUT/rows.parquet": "",
-    "verify gs://bucket/run": "gcs",
-    "verify s3://bucket/run": "s3",
-    "summarize --corpus sample:5 --runner dataflow --output OUT/d": "beam",
-}
-# How those lines end that reach no store, no server and not Dataflow here.
-REFUSED = {
-    "gs://": "cannot be reached",
-    "postgresql://": "cannot be reached",
-    "openai://": "answers no request",
-    "s3://": "cannot be reached",
-    "dataflow": "needs --project",
-}
 # A port on which nothing listens.
 STORES = {
     "AWS_ACCESS_KEY_ID": "key",
@@ -211,18 +147,19 @@ def test_every_extra_and_every_command_is_tried(wheel):
         (name,) = (n for n in archive.namelist() if n.endswith("dist-info/METADATA"))
         offered = re.findall(r"Provides-Extra: (\w+)", archive.read(name).decode())
     assert set(offered) - {"all"} == set(BRINGS) - {""}
-    assert {line.split()[0] for line in LINES} == {"--help", *COMMANDS}
+    assert {line.split()[0] for line in TABLE["lines"]} == {"--help", *COMMANDS}
 
 
 def check_line(line: str, extra: str, scripts: Path, results: Path, out: Path) -> str:
     """Runs a command line, and says what is wrong with its end; "" if nothing is."""
-    needed = set(LINES[line].split())
-    words = line.replace("OUT", str(out)).split()
+    needed = {*TABLE["lines"][line]}
+    words = line.replace("OUT", str(out)).replace("SERVER", SERVER).split()
     done = start(scripts / "precis", *words, cwd=results, **STORES)
     error = done.stderr.strip().rpartition("\n")[2]
     shown = f"precis {line}: exit code {done.returncode}: {done.stdout}{done.stderr}"
     if needed <= BRINGS[extra]:
-        end = next((text for part, text in REFUSED.items() if part in line), "")
+        refused = TABLE["refused"].items()
+        end = next((text for part, text in refused if part in line), "")
         is_right = end in error and done.returncode if end else not done.returncode
         return "" if is_right else shown
     named = re.search(r"pip install 'precis-corpus\[(\w+)\]'$", error)
@@ -238,8 +175,8 @@ def test_each_extra_alone_does_what_the_docs_say(environment, results, tmp_path)
     """
     extra, scripts = environment
     run(scripts / "python", "-c", HELP, *COMMANDS, cwd=results)
-    every = not extra
-    tried = [each for each in LINES if every or BRINGS[extra] & {*LINES[each].split()}]
+    lines = TABLE["lines"].items()
+    tried = [line for line, needed in lines if not extra or BRINGS[extra] & {*needed}]
     tried += ["doctor"] * bool(extra)
     place = {"extra": extra, "scripts": scripts, "results": results}
     check = functools.partial(check_line, **place, out=tmp_path / "out")

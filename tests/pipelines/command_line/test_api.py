@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support import read_table
 
 import precis
 from docs.site.stub import PATH, stub
@@ -156,19 +157,7 @@ def test_one_text_is_summarized_as_a_run_would():
     assert raw["content_sha256"] == hashlib.sha256(ARTICLE.encode()).hexdigest()
 
 
-@pytest.mark.parametrize(
-    ("text", "flags", "message"),
-    [
-        (" \n", {}, "the text cannot be summarized: the article has no text"),
-        (["a", "b"], {}, "takes one text, not list; use precis.summarize for a c"),
-        ("Rain.", {"bundle": "none"}, "none: not a complete bundle"),
-        ("Rain.", {"clean": "raw"}, "clean must be one of standard, html, none, not '"),
-        ("Rain.", {"language": "pt-BR"}, "`language=` .* not 'pt-BR'; did you mean pt"),
-        ("Rain.", {"output": "o"}, "does not take output; use precis.summarize"),
-        ("Rain.", {"bundle": ["b"]}, "`bundle=` must be a text, in quotes, not "),
-        ("Rain.", {"sentence": 1}, "unknown option 'sentence'; did you mean sentences"),
-    ],
-)
+@pytest.mark.parametrize(("text", "flags", "message"), read_table("refusals")["text"])
 def test_one_text_that_cannot_be_summarized_is_refused(text, flags, message):
     with pytest.raises(UsageError, match=message):
         precis.summarize_text(text, **flags)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from support import read_table
 
 from precis.model.config import OUTPUT, Options, describe_differences, flag, required
 from precis.model.errors import UsageError
@@ -71,20 +72,7 @@ def test_flags_have_the_types_of_their_fields_and_only_those_that_are_given():
     assert read("--verbose") == ({}, [], True)
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("--colour red --colour red", "^--colour is given twice; leave one out"),
-        ("--coats=1 --glossy --coats=2", "^--coats is given twice"),
-        ("--config a --config b", "^--config is given twice"),
-        ("--coats", "argument --coats: expected one argument; see `precis paint --he"),
-        ("--coats many", "^`coats=` must be a whole number, not 'many'"),
-        ("--place x", "unknown flag --place; `precis paint --help all` lists the f"),
-        ("--coat x", "unknown flag --coat; did you mean --coats[?]"),
-        ("--hlp", "unknown flag --hlp; did you mean --help[?]"),
-        ("here there", "unexpected argument 'there'; see `precis paint --help`"),
-    ],
-)
+@pytest.mark.parametrize(("words", "message"), read_table("refusals")["words"])
 def test_words_that_cannot_be_are_refused(words, message):
     with pytest.raises(UsageError, match=message):
         read(words, PAINT._replace(uses_beam=False))
@@ -123,23 +111,7 @@ def test_keywords_become_the_dataclasses():
     assert wall == Wall(bricks=5)
 
 
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"colours": "red"}, "^unknown option 'colours'; did you mean colour[?]$"),
-        ({"zzz": 1}, "^unknown option 'zzz'$"),
-        ({}, "^--colour is needed: what it looks like$"),
-        ({"colour": 3}, "^`colour=` must be a text, in quotes, not 3"),
-        ({"coats": True}, "`coats=` must be a whole number, not True"),
-        ({"coats": 2.5}, "`coats=` must be a whole number, not 2.5"),
-        ({"coats": None}, "`coats=` must be a whole number, not None"),
-        ({"glossy": 1}, "`glossy=` must be true or false, not 1"),
-        ({"colour": ["a", "b"]}, "`colour=` must be a text, in quotes, not "),
-        ({"layers": [True]}, "must be a text, in quotes, or a list of them"),
-        ({"colour": "red", "coats": 0}, "--coats must be at least 1, not 0"),
-        ({"colour": "red", "brush": "rund"}, "must be one of flat, round, not 'rund';"),
-    ],
-)
+@pytest.mark.parametrize(("values", "message"), read_table("refusals")["keywords"])
 def test_a_keyword_that_cannot_be_is_refused(values, message):
     with pytest.raises(UsageError, match=message):
         read_flags((Paint,), values)

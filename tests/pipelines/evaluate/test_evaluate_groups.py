@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from rouge_score import rouge_scorer
+from support import read_table
 from support.command_line import exit_code, write_jsonl
 
 from precis.model import rouge
@@ -66,9 +67,8 @@ def test_groups_have_scores_of_rouge_score(run, tmp_path, capsys, is_split, of_p
     output = run.parent / "run-evaluation" / "groups"
     assert sorted(os.listdir(output)) == ["rouge.json", "rouge.md", "scores"]
     result = json.loads((output / "rouge.json").read_bytes())
-    summaries = {
-        row["group_id"]: row for row in pq.read_table(run / "groups").to_pylist()
-    }
+    summarized = pq.read_table(run / "groups").to_pylist()
+    summaries = {row["group_id"]: row for row in summarized}
     given = {}
     for group, texts in REFERENCES:
         texts = texts if isinstance(texts, list) else [texts or ""]
@@ -105,30 +105,7 @@ def test_groups_have_scores_of_rouge_score(run, tmp_path, capsys, is_split, of_p
     assert f"wrote {output}: rouge.json" in printed and "next:" not in printed
 
 
-@pytest.mark.parametrize(
-    ("lines", "message"),
-    [
-        (
-            '{"group_id": "a", "text": "b"}',
-            "--group_references: .* has no field 'highlights', it has 'group_id', "
-            "'text'.*; a reference needs the fields group_id and highlights$",
-        ),
-        (
-            '{"group_id": "vote", "highlights": ["a", 7]}',
-            "a.jsonl, byte 0: 'highlights' holds a value of type int; correct or re",
-        ),
-        (
-            '{"group_id": null, "highlights": "a"}\n{"highlights": "b"}',
-            "a.jsonl, byte 38: 'group_id' is missing; add the id of the group, or",
-        ),
-        ("", "--group_references: .* holds no documents; its files are em"),
-        (
-            '{"group_id": "x", "highlights": "b"}',
-            r"no group of .*run has a reference: its first groups are \[None, '2015', "
-            r".*\], but --group_references .* has \['x'\]; use the same group",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("lines", "message"), read_table("refusals")["references"])
 def test_references_that_cannot_be_read_are_named(run, tmp_path, lines, message):
     source = write_jsonl(tmp_path / "a.jsonl", lines.splitlines())
     error = DataError if ", byte " in message else UsageError

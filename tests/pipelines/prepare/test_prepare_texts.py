@@ -6,7 +6,7 @@ import json
 
 import pytest
 import tokenizers
-from support import prepared
+from support import prepared, read_table
 from support.prepared import BODIES, HIGHLIGHTS, STORIES, all_examples, encode, labels
 from support.small_checkpoint import SETTINGS, write_checkpoint, write_tokenizer
 from support.small_encoder_checkpoint import BERT, write_pieces
@@ -95,16 +95,7 @@ def test_oracle_labels_need_highlights_that_rouge_reads():
     assert pair_of(russian, russian, oracle_sentences=2).target == russian
 
 
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        ({"target": "title"}, "`target=` must be one of highlights, headline, keyph"),
-        ({"task_prefix": "one\ntwo: "}, "is not normalised .*; write 'one two: '"),
-        ({"task_prefix": " "}, "--task_prefix ' ' is not normalised.*; write ''"),
-        ({"target": "sentences", "oracle_sentences": 3}, "labels sentences of whole a"),
-        ({"oracle_sentences": -1}, "must not be negative, but is -1; 0 keeps none"),
-    ],
-)
+@pytest.mark.parametrize(("flags", "message"), read_table("refusals")["pairs"])
 def test_options_that_cannot_be_are_refused(flags, message):
     with pytest.raises(UsageError, match=message):
         PrepareOptions(output="o", **flags)
@@ -174,9 +165,7 @@ def test_a_prefix_is_read_and_labels_are_those_of_the_target(learned, tmp_path):
         ({"clean": "none"}, "(CNN) -- Rain fell.", "\n", (0,)),
     ],
 )
-def test_boilerplate_is_cut_unless_it_is_kept(
-    corpus, first, join, oracle, learned, tmp_path
-):
+def test_boilerplate_is_cut_or_kept(corpus, first, join, oracle, learned, tmp_path):
     article = "(CNN) -- Rain  fell.\r\nIt was cold."
     lines = [{"id": "a", "article": article, "highlights": "CNN."}]
     pair = TokenizerPair(learned, learned)

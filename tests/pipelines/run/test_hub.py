@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from support import read_table
 from support.command_line import contents, exit_code, write_jsonl
 from support.processes import closed_port
 from support.small_checkpoint import TEXTS, tensors, write_checkpoint, write_tokenizer
@@ -63,21 +64,7 @@ def hub(tmp_path_factory):
     local_bundle.cache_clear()
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("tiny", "not the name of a model of the hub; write hf://ORG/NAME, or hf://OR"),
-        ("acme/tiny@", "not the name of a model of the hub; write hf://ORG/NAME"),
-        ("acme/a..b", "Cannot have -- or .. in repo_id: 'acme/a..b'; write hf://ORG/N"),
-        ("acme/none", "404 .*; correct the name, or request access on its page and se"),
-        ("acme/gated", "403 .*; correct the name, or request .* page and set HF_"),
-        ("acme/busy", "429 Too Many Requests .*; check HF_TOKEN, or run the same c"),
-        ("acme/token", ".*'401 Unauthorized' .*; check HF_TOKEN, or"),
-        ("acme/tiny@v9", "404 .*; name a branch, a tag or a commit"),
-        ("acme/led", "model_type is 'led', but must be one of bart, "),
-        ("acme/pickle", "there is no .* A pickle .*convert it once"),
-    ],
-)
+@pytest.mark.parametrize(("name", "message"), read_table("refusals")["hub"])
 def test_what_the_hub_lacks_is_refused_before_weights(hub: SmallHub, name, message):
     hub.requests.clear()
     commit = "(@[0-9a-f]{40})?"

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 
+import pyarrow.parquet as pq
 import pytest
 from support.command_line import contents, precis
 
@@ -95,7 +96,8 @@ def lost(request, extractive, prepared_records, corpus, prepare_flags, tmp_path)
 @pytest.mark.parametrize(
     "kept", [None, slice(0), slice(9, None), slice(65), slice(None)]
 )
-def test_the_same_command_makes_a_result_that_lost_success_again(lost, kept, capfd):
+def test_a_result_that_lost_success_is_made_again(lost, kept, runs, capfd):
+    """By the same command, which summarizes what is damaged alone."""
     output, whole, command = lost
     content = kept and whole["_SUCCESS"][kept] + b"\n" * (kept == slice(None))
     if content is not None:
@@ -113,8 +115,13 @@ def test_the_same_command_makes_a_result_that_lost_success_again(lost, kept, cap
     # A changed count would be in no checksum.
     path.write_text(re.sub(r'"read": \d+', '"read": 7', described))
     first = min([*output.glob("data/*"), *output.glob("*.tfrecord")])
+    is_run = first.suffix == ".parquet"
+    rows = pq.read_table(first).to_pylist() if is_run else []
     first.write_bytes(first.read_bytes()[:-1])
     assert command() == 0
+    lost = {row["document_id"] for row in rows if row["duplicate_of"] is None}
+    # A copy of the first stands in a part that is whole.
+    assert runs.inferred == sorted(lost - {"d00"})
     said = capfd.readouterr().err
     for damaged in ("_SUCCESS", first.relative_to(output)):
         assert f"{damaged} is damaged; repairing" in said

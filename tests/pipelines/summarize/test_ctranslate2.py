@@ -10,6 +10,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from support import read_table
 from support.command_line import precis, write_jsonl
 from support.corpus_records import story
 from support.huggingface_bundles import save_layout, write_small_checkpoint
@@ -142,24 +143,7 @@ def test_auto_takes_it_for_equal_tokens(bundle, corpus, tmp_path, monkeypatch, c
     assert "other settings: --engine ctranslate2 there, not given here" in said
 
 
-@pytest.mark.parametrize(
-    ("kind", "flags", "reason"),
-    [
-        ("own", {}, r"suppressed is \(0, 1, 2\), not \(\)"),
-        ("t5", {}, "last_id is 1, not None"),
-        ("bart", {}, r"prefix is \(0,\), not \(\)"),
-        ("unforced", {"no_repeat_ngram": 3}, "no_repeat_ngram is 3, not 0"),
-        ("unforced", {"min_summary_tokens": 2}, "min_summary_tokens is 2, not 0"),
-        ("unforced", {"repetition_penalty": 1.2}, "repetition_penalty is 1.2, not 1"),
-        ("unforced", {"supported": "names"}, "supported is 'names', not ''"),
-        ("unforced", {"common_pieces": 99}, "common_pieces is 99, not 0"),
-        ("unforced", {"early_stopping": "bound"}, "early_stopping is 'bound', not 'f"),
-        ("unforced", {"unfinished": "last"}, "unfinished is 'last', not 'compete'"),
-        ("unforced", {"length_penalty_form": "wu"}, "form is 'wu', not 'average'"),
-        ("unforced", {"length_penalty": 0.0}, "length_penalty is 0$"),
-        ("unforced", {"max_words": 9}, "summaries have a length limit"),
-    ],
-)
+@pytest.mark.parametrize(("kind", "flags", "reason"), read_table("refusals")["rules"])
 def test_auto_says_which_rule_could_change_a_token(kind, flags, reason, bundle, capsys):
     settings = settings_of(bundle=bundle(kind), **{**AUTO, **flags})
     assert settings.options.engine == "tensorflow"
@@ -195,24 +179,7 @@ def test_a_network_is_converted_once_or_elsewhere_for_a_while(bundle, monkeypatc
     assert not elsewhere.startswith(folder) and not os.path.exists(elsewhere)
 
 
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        ({"supported": "numbers"}, "does not support `supported=`; leave one of"),
-        ({"common_pieces": 9}, "does not support common_pieces"),
-        ({"repetition_penalty": 1.2}, "support a repetition_penalty of log_probs"),
-        ({"precision": "mixed_bfloat16"}, "ctranslate2 has no --precision mixed_bfl"),
-        ({"write": "sentences"}, "not give the probability of each .* leave --eng"),
-        ({"engine": "tensorflow", "precision": "int8"}, "tensorflow has no --precis"),
-        ({"engine": "auto", "precision": "int8"}, "auto has no --precision int8; use"),
-        ({"engine": "auto", "precision": "mixed_bfloat16"}, "auto has no --precision"),
-        ({"engine": "auto", "bundle": "openai://h:1/v1#m"}, "auto` has no effect wh"),
-        (
-            {"bundle": "openai://h:1/v1#m"},
-            "`engine=ctranslate2` has no effect where an",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("flags", "message"), read_table("refusals")["engine"])
 def test_what_ctranslate2_does_not_do_is_refused(flags, message, bundle):
     with pytest.raises(UsageError, match=message):
         settings_of(**{"bundle": bundle("bart"), **ENGINE, **flags})
@@ -224,9 +191,7 @@ def test_networks_of_other_families_are_refused(tmp_path, capsys):
         ({"positions": "rotary"}, "positions is rotary here"),
     ):
         folder = save_layout(tmp_path / str(len(words)), "bart", **changes)
-        with pytest.raises(
-            UsageError, match=f"ctranslate2` runs only networks .*{words}"
-        ):
+        with pytest.raises(UsageError, match=f"ctranslate2` runs only .*{words}"):
             settings_of(bundle=folder, **ENGINE)
         assert settings_of(bundle=folder, **AUTO).options.engine == "tensorflow"
         said = capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from support import read_table
 
 from precis.model.errors import UsageError
 from precis.model.extractive.config import SelectionConfig
@@ -88,16 +89,7 @@ def test_the_oracle_follows_the_reference_and_chooses_nothing_without_one():
     assert first["oracle"] == []
 
 
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        ({"extractive": " , "}, "names no method; the methods are .*lexrank.*neural,"),
-        ({"extractive": "lead,first"}, "unknown method 'first'; the methods are cent"),
-        ({"extractive": "lead", "extractive_bundle": "b"}, "neural, but .* is lead; a"),
-        ({"extractive_bundle": "builtin:news-fr"}, "fr: .* no such bundle; use builti"),
-        ({"extractive": "oracle,lead"}, "oracle first, .* another .*first, or only or"),
-    ],
-)
+@pytest.mark.parametrize(("flags", "message"), read_table("refusals")["methods"])
 def test_impossible_methods_are_refused(flags, message):
     with pytest.raises(UsageError, match=message):
         check_methods(SummarizeOptions(output="o", **{"extractive": "neural", **flags}))

@@ -9,6 +9,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from support import read_table
 from support.command_line import write_jsonl
 from support.damaged_results import findings
 from support.incremental_runs import CountedRuns, without_run
@@ -297,31 +298,7 @@ def test_times_of_a_day_order_no_groups():
         GroupField("hour").check(schema, "hour")
 
 
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        (
-            {"group_by": "n", "order_by": "topic"},
-            "--order_by topic: the field is string, not a date, timestamp or whole "
-            "number; --keep_fields topic:timestamp reads it as a time",
-        ),
-        ({"group_by": "n", "order_by": "language"}, "number; name a field of the"),
-        ({"group_by": "n", "order_by": "wen"}, "no field 'wen', it has .* when"),
-        ({"order_by": "n"}, "`order_by=n` has no effect without `group_by=`; leave it"),
-        ({"group_by": "topik"}, "no field 'topik', it has .*; did you mean 'topic'"),
-        ({"group_by": "day(topic)"}, "is string, not a date or timestamp; --keep_fiel"),
-        (
-            {"group_by": "n", "keep_fields": "n:double"},
-            "the field is double, and fractions cannot be grouped; name a field",
-        ),
-        ({"group_by": "day(split)"}, "not a date or timestamp; name a field of the co"),
-        ({"group_by": "day()"}, r"--group_by day\(\): groups have exactly one field;"),
-        ({"group_by": "topic,n"}, "topic,n: groups have exactly one field; name it, s"),
-        ({"rows": "groups"}, "`rows=groups` has no effect without `group_by=`"),
-        ({"group_by": "n", "max_group_candidates": 0}, "`max_group_candidates=` must"),
-        ({"group_by": "n", "rows": "all"}, "`rows=`"),
-    ],
-)
+@pytest.mark.parametrize(("flags", "message"), read_table("refusals")["groups"])
 def test_what_makes_no_groups_is_refused(whole, tmp_path, flags, message):
     folder, _ = whole
     corpus, output = f"jsonl:{folder}/corpus/*.jsonl", tmp_path / "run"

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import pyarrow.parquet as pq
 import pytest
+from support import read_table
 from support.command_line import error_lines, exit_code, precis
 
 from precis.pipelines.command_line.results import warnings_of
@@ -105,49 +106,22 @@ def test_what_is_no_text_is_refused(content, message, tmp_path, monkeypatch, cap
 
 
 @pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("news.jsonl", "use --corpus jsonl:news.jsonl --output summaries"),
-        ("a b.CSV", "use --corpus 'csv:a b.CSV' --output summaries"),
-        ("news.md", ""),
-    ],
+    ("name", "corpus"),
+    [("news.jsonl", "jsonl:news.jsonl"), ("a b.CSV", "'csv:a b.CSV'"), ("news.md", "")],
 )
-def test_a_file_of_records_is_summarized_with_a_warning(name, words, article, capsys):
+def test_a_file_of_records_is_summarized_with_a_warning(name, corpus, article, capsys):
     article.rename(name)
     assert exit_code("summarize", "--text", name) == 0
     printed = capsys.readouterr()
     warnings = [line for line in printed.err.splitlines() if "warning: " in line]
-    assert len(warnings) == bool(words) and words in printed.err
-    assert printed.out
+    assert len(warnings) == bool(corpus) and printed.out
+    assert not corpus or f"use --corpus {corpus} --output summaries" in warnings[0]
 
 
-ONE = "one document; leave one of them out"
-ORACLE = (
-    "--extractive oracle needs a reference summary, but one document has none; name "
-    "other methods, such as --extractive lexrank"
-)
+REFUSED = read_table("refused_commands")["beside an article"]
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("--text no.txt", "no.txt: it cannot be read (No such file or directory); nam"),
-        ("--text .", ".: it cannot be read ("),
-        ("--text pipe", "pipe: it cannot be read ("),
-        ("--text article.txt b.txt", "unexpected argument 'b.txt'; did you mean --"),
-        ("article.txt", "unexpected argument 'article.txt'; did you mean --text "),
-        ("-", "unexpected argument '-'; did you mean --text - or --corpus -?"),
-        ("--text article.txt --no", "unknown flag --no with --text; "),
-        ("--text - --output o", f"--output is for a corpus, but --text - is {ONE}"),
-        ("--text - --corpus text:*", "--corpus is for a corpus, but --text - is"),
-        ("--text article.txt --limit 3", "--limit is for a corpus, but --text art"),
-        ("--text - --workers 2", "--workers is for a corpus"),
-        ("--text article.txt --language DE", "--language must be a code of ISO 639 in"),
-        ("--text article.txt --bundle none", "none: not a complete bundle"),
-        ("--text article.txt --extractive lead,oracle", ORACLE),
-        ("--json", "--json prints the columns of one document; name its file, as in"),
-    ],
-)
+@pytest.mark.parametrize(("words", "message"), REFUSED.items())
 def test_a_command_that_cannot_be_is_refused(words, message, tmp_path, capsys):
     os.mkfifo(tmp_path / "pipe")
     assert exit_code("summarize", *words.split()) == 2

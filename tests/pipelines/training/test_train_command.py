@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support import read_table
 from support.command_line import command_words, error_lines
 from support.plain_network import scramble
 from support.shared_networks import eagerly, shared_networks
@@ -135,16 +136,7 @@ def test_an_encoder_that_stays_as_it_is_and_a_new_decoder(records_folder, tmp_pa
         np.testing.assert_array_equal(trained[path], values, err_msg=path)
 
 
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        ({"max_source_tokens": 193}, "193 is more than 192, where the records were cu"),
-        ({"encoder": "e", "layers": 3}, "^layers cannot be given with `encoder=`, who"),
-        ({"encoder": "e", "word_vectors": "v"}, "`word_vectors=` cannot be given with"),
-        ({"encoder": "e", "init_from": "b"}, "`encoder=` cannot be given with `init_f"),
-        ({"init_from": "b", "width": 16}, "`width=` cannot be given with `init_from=`"),
-    ],
-)
+@pytest.mark.parametrize(("flags", "message"), read_table("refusals")["train_command"])
 def test_contradictory_flags_are_refused(records_folder, tmp_path, flags, message):
     with pytest.raises(UsageError, match=message):
         train(records=records_folder, output=str(tmp_path / "o"), **flags)

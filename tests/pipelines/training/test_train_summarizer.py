@@ -103,9 +103,8 @@ def test_no_test_document_is_trained_on_and_other_flags_are_refused(finished, ca
         with pytest.raises(UsageError, match=message):
             module.train_summarizer(**{**FLAGS, "output": finished, **changes})
     said = capsys.readouterr().err
-    assert (
-        f"{pairs.records('train')} pairs of a sentence and its line are too few" in said
-    )
+    few = f"{pairs.records('train')} pairs of a sentence and its line are too few"
+    assert few in said
     assert f"neural --extractive_bundle {finished}/extractor`" in said
     whole = f"about 3 min in total on two cores, for {counts['train']} articles and 20"
     assert said.count(whole) == 1 and "to shorten it" not in said
