@@ -22,9 +22,8 @@ LONG = {"text": "This story " + "goes on and on and " * 5 + "ends."}
 def flags(tmp_path):
     """Ten stories in three tasks, and a run of them."""
     rain = "Rain fell on the coast all day. " * 5
-    records = [
-        {"id": f"d{n}", "article": f"Story {n} begins. {rain}"} for n in range(10)
-    ]
+    texts = [f"Story {n} begins. {rain}" for n in range(10)]
+    records = [{"id": f"d{n}", "article": text} for n, text in enumerate(texts)]
     corpus = write_jsonl(tmp_path / "stories.jsonl", records)
     flags = {"corpus": corpus, "output": tmp_path / "run", "request_timeout": 1.0}
     return {**flags, "max_words": 9, "sentences": 1, "task_bytes": 800}
@@ -89,9 +88,7 @@ def test_a_run_goes_on_where_batches_are_lost_or_refused(flags, tmp_path, capfd)
         flags |= {"bundle": bundle, "batch_requests": 5}
         with pytest.raises(Unfinished, match="submitted: 5 requests in 1 batch.es. wa"):
             summarize(submit_only=True, **flags)
-        with pytest.raises(
-            JobError, match="none of its 5 .*: the file has no end; cor"
-        ):
+        with pytest.raises(JobError, match="none of its 5 .*: the file has no end; co"):
             summarize(**flags)
         # The cause is corrected by smaller batches. While one goes on, the others may
         # fail.

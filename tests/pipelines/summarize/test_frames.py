@@ -101,16 +101,8 @@ def test_a_frame_without_rows():
     [
         ({"bdy": ["a"]}, {}, "has no column 'body'; did you mean bdy?"),
         ({"x": ["a"]}, {}, "no column 'body'; name a column of the"),
-        (
-            {"body": ["a"], "language": ["en"]},
-            {},
-            "already has a column 'language'; ren",
-        ),
-        (
-            BODY,
-            {"columns": "sumary"},
-            "no column 'sumary' is added; did you mean summary",
-        ),
+        ({"body": ["a"], "language": ["en"]}, {}, "already has a column 'language'; r"),
+        (BODY, {"columns": "sumary"}, "no column 'sumary' is added; did you mean summ"),
         (BODY, {"columns": ["run_id"]}, "name some of content_s"),
         (BODY, {"output": "o"}, "does not take output"),
         (BODY, {"bundle": "b"}, "b: not a complete bundle"),

@@ -14,9 +14,8 @@ from precis.pipelines.summarize.options import GroupOptions
 from precis.pipelines.summarize.summary_settings import read_settings
 
 MOST = 40
-GROUPS = GroupOptions(
-    group_by="topic", max_group_candidates=MOST, group_task_candidates=100
-)
+SIZES = {"max_group_candidates": MOST, "group_task_candidates": 100}
+GROUPS = GroupOptions(group_by="topic", **SIZES)
 SETTINGS = read_settings({"extractive": "lead"})
 
 
@@ -80,9 +79,8 @@ def test_a_group_of_half_the_documents_keeps_what_most_of_them_say(documents):
             keys[words] = (-len({*who}), min(ranks), min(starts))
         kept = [row["text"].lower().rstrip(".!") for row in of_group]
         assert [keys[words] for words in kept] == sorted(keys.values())[:MOST]
-        assert [row["copies"] for row in of_group] == [
-            -keys[words][0] for words in kept
-        ]
+        copies = [-keys[words][0] for words in kept]
+        assert [row["copies"] for row in of_group] == copies
         assert {row["candidates"] for row in of_group} == {len(keys)}
         used = {who for words in kept for who, _, _ in said[words]}
         assert {row["members_used"] for row in of_group} == {len(used)}

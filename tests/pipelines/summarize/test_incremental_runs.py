@@ -65,28 +65,15 @@ def first(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
-def changed(first):
-    """The manifest of the run over `CHANGED` that reuses the first, `runs/changed`;
-    what it inferred, and the same run without the first one, `fresh`.
-    """
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SOURCE_DATE_EPOCH", "1700000000")
-        runs = CountedRuns(patch)
-        corpus = write_corpus(first / "changed" / "corpus", CHANGED)
-        os.utime(first / "changed" / "corpus" / "c.jsonl")
-        earlier = first / "runs" / "first"
-        manifest = runs.run(first / "runs" / "changed", corpus, reuse=earlier)
-        inferred = runs.inferred
-        runs.run(first / "fresh", corpus)
-    return manifest, inferred
-
-
-def test_a_changed_corpus_infers_its_new_texts_alone(first, changed):
-    manifest, inferred = changed
-    # Of a content that had two texts, one row is looked at.
-    assert inferred == ["d007", "d008", "d030", "d300", "d301", "spaced"]
+def test_a_changed_corpus_infers_its_new_texts_alone(first, runs):
+    corpus = write_corpus(first / "changed" / "corpus", CHANGED)
+    os.utime(first / "changed" / "corpus" / "c.jsonl")
     again = first / "runs" / "changed"
+    manifest = runs.run(again, corpus, reuse=first / "runs" / "first")
+    # Of a content that had two texts, one row is looked at.
+    inferred = ["d007", "d008", "d030", "d300", "d301", "spaced"]
+    assert runs.inferred == inferred
+    runs.run(first / "fresh", corpus)
     assert content_rows(again) == content_rows(first / "fresh")
     rows = {row["document_id"]: row for row in rows_of(again)}
     (earlier_run,) = {row["run_id"] for row in rows_of(first / "runs" / "first")}
@@ -116,6 +103,7 @@ def test_another_setting_infers_all_and_is_named(first, runs, tmp_path, capsys):
     assert "max_words" not in message and "task_bytes" not in message
     runs.run(tmp_path / "a", corpus, language="sv")
     runs.run(tmp_path / "b", corpus, reuse=tmp_path / "a")
+    assert runs.inferred == [row["id"] for row in CORPUS["c.jsonl"]]
     assert "is reused: language is 'sv' there, None here" in capsys.readouterr().err
 
 

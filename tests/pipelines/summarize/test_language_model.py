@@ -33,9 +33,8 @@ def bundle(tmp_path_factory):
     # As T5Gemma 2 is published.
     sides = {**SETTINGS, "is_encoder_decoder": True}
     for drawn, most in (({}, 128), ({"max_length": 9, "min_length": 3}, 8)):
-        search, _ = read_generation(
-            sides, {"do_sample": True, **drawn}, is_general=True
-        )
+        drawn["do_sample"] = True
+        search, _ = read_generation(sides, drawn, is_general=True)
         assert (search.max_summary_tokens, search.beam_width) == (most, 1)
     output = str(tmp_path_factory.mktemp("bundle"))
     saved = {"network": build_network(LLAMA.network(SETTINGS)), "tokenizer": tokenizer}
@@ -91,16 +90,8 @@ ROPE = "rope_parameters"
 @pytest.mark.parametrize(
     ("family", "settings", "words"),
     [
-        (
-            LLAMA,
-            {ROPE: {"rope_type": "yarn"}},
-            "is 'yarn', but precis supports only 'def",
-        ),
-        (
-            LLAMA,
-            {"rope_scaling": {"type": "linear"}},
-            "rope_type is 'linear', but prec",
-        ),
+        (LLAMA, {ROPE: {"rope_type": "yarn"}}, "is 'yarn', but precis supports only '"),
+        (LLAMA, {"rope_scaling": {"type": "linear"}}, "rope_type is 'linear', but pre"),
         (LLAMA, {ROPE: {"partial_rotary_factor": 0.5}}, "partial_rotary_factor is 0.5"),
         (LLAMA, {"mlp_bias": True}, "mlp_bias is True, but precis supports only False"),
         (QWEN3, {"use_sliding_window": True}, "use_sliding_window is True, .* serve i"),

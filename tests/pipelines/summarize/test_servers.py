@@ -49,9 +49,7 @@ def test_no_document_is_lost_where_slots_share_a_context(run, shared):
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
-def test_a_fault_of_the_service_ends_the_job_and_the_same_command_goes_on(
-    run, status, monkeypatch
-):
+def test_a_fault_of_the_service_ends_the_job_that_goes_on(run, status, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
     faults = {n: [(status, {"error": "no db sk-secret"}), ...] for n in range(-1, 4)}
     message = (

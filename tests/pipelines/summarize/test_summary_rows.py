@@ -113,10 +113,7 @@ def test_a_bundle_is_read_once(
     """Large files twice: they are hashed before work begins, and then loaded."""
     folders = {"bundle": bundle, "extractive_bundle": selector_bundle}
     folders["keyphrase_bundle"] = keyphrase_bundle
-    flags = {
-        name: shutil.copytree(folder, tmp_path / name)
-        for name, folder in folders.items()
-    }
+    flags = {name: shutil.copytree(folders[name], tmp_path / name) for name in folders}
     opened, open_read = Counter(), files.open_read
 
     def count_open(path):
