@@ -76,9 +76,8 @@ def test_a_gzip_file_that_hides_its_length_moves_to_the_end(tmp_path):
     path = tmp_path / "a.jsonl.gz"
     noise = random.Random(5)
     text = b"Rain fell on Monday. " * 17
-    lines = [
-        b'{"article": "%s%x"}\n' % (text, noise.getrandbits(32)) for _ in range(20_000)
-    ]
+    line = b'{"article": "%s%x"}\n'
+    lines = [line % (text, noise.getrandbits(32)) for _ in range(20_000)]
     first, second = gzip.compress(b"".join(lines)), gzip.compress(lines[0])
     path.write_bytes(first + second)
     options = CorpusOptions(corpus=f"jsonl:{path}", task_bytes=500)
