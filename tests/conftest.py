@@ -1,5 +1,7 @@
 """Fixtures that several test files share."""
 
+import functools
+import shutil
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -44,15 +46,10 @@ def records_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
     # they fill several length buckets.
     lengths = [20 + 43 * index % 173 for index in range(72)]
     encoded = tokenizer.encode(articles), tokenizer.encode(highlights)
+    most = MAX_TARGET_TOKENS
     rows = zip(documents, *encoded, highlights, lengths, strict=True)
     examples = [
-        Example(
-            d.document_id,
-            source[:length],
-            target[:MAX_TARGET_TOKENS],
-            len(source),
-            text,
-        )
+        Example(d.document_id, source[:length], target[:most], len(source), text)
         for d, source, target, text, length in rows
     ]
     train = [examples[:25], examples[25:41], examples[41:60]]
@@ -65,13 +62,7 @@ def records_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture(scope="session")
 def copy_records(records_folder: str) -> Callable[[Path], str]:
     """A function that copies the records to a folder, where a test may damage them."""
-
-    def copy(folder: Path) -> str:
-        import shutil
-
-        return shutil.copytree(records_folder, folder)
-
-    return copy
+    return functools.partial(shutil.copytree, records_folder)
 
 
 # The fixtures below are for the tests of `precis summarize`. `summarize_runs` describes
@@ -93,10 +84,8 @@ def runs(monkeypatch: pytest.MonkeyPatch, one_time: None) -> Any:
 @pytest.fixture(scope="session")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The `--corpus` with lines of every kind of `summarize_runs`."""
-    return write_jsonl(
-        tmp_path_factory.mktemp("corpus") / "news.jsonl",
-        [line for line, _ in summarize_runs.LINES],
-    )
+    path = tmp_path_factory.mktemp("corpus") / "news.jsonl"
+    return write_jsonl(path, [line for line, _ in summarize_runs.LINES])
 
 
 @pytest.fixture(scope="session")
@@ -118,13 +107,8 @@ def flags(corpus: str, bundle: Path) -> dict[str, Any]:
     """The flags of the run `undisturbed`, in which no document counts as too short and
     long documents are cut.
     """
-    sizes = {
-        "task_bytes": 4_000,
-        "window_documents": 5,
-        "min_source_words": 0,
-        "max_failed_share": 0.5,
-        "deduplicate": True,
-    }
+    sizes = {"task_bytes": 4_000, "window_documents": 5, "min_source_words": 0}
+    sizes |= {"max_failed_share": 0.5, "deduplicate": True}
     search = {"beam_width": 3, "n_best": 2, "long_documents": "head"}
     return {"corpus": corpus, "bundle": bundle, **search, **sizes}
 

@@ -8,7 +8,7 @@ import logging
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from support.command_line import exit_code
+from support.command_line import exit_code, write_jsonl
 
 MARK = "Zyzzyva"
 TEXT = f"{MARK} rain fell on Monday. It was cold in {MARK}."
@@ -17,21 +17,15 @@ TEXT = f"{MARK} rain fell on Monday. It was cold in {MARK}."
 def _write_jsonl(folder):
     good = {"article": TEXT, "highlights": TEXT, "note": TEXT, "n": 1}
     lines = [
-        json.dumps(good).encode(),
-        json.dumps({"id": "a", "article": f"{MARK} " * 3000}).encode(),
-        json.dumps({"article": [TEXT, 7]}).encode(),
-        json.dumps({**good, "highlights": {MARK: 1}}).encode(),
-        json.dumps({**good, "n": "many"}).encode(),
-        json.dumps({**good, "split": f"{MARK} {MARK}"}).encode(),
-        json.dumps([TEXT]).encode(),
-        json.dumps(good).encode()[:-9],
+        *(good, {"id": "a", "article": f"{MARK} " * 3000}, {"article": [TEXT, 7]}),
+        *({**good, "highlights": {MARK: 1}}, {**good, "n": "many"}),
+        *({**good, "split": f"{MARK} {MARK}"}, {"article": " ", "note": TEXT}),
+        *(json.dumps([TEXT]), json.dumps(good)[:-9]),
         b'{"article": "' + MARK.encode() + b' caf\xe9"}',
-        b'{"article": NaN, "note": "' + MARK.encode() + b'"}',
-        json.dumps({"article": " ", "note": TEXT}).encode(),
+        f'{{"article": NaN, "note": "{MARK}"}}',
     ]
-    (folder / "a.jsonl").write_bytes(b"\n".join(lines))
     flags = ["--split_field", "split", "--keep_fields", "note,n:int64"]
-    return f"jsonl:{folder}/a.jsonl", flags, "read 11,"
+    return write_jsonl(folder / "a.jsonl", lines), flags, "read 11,"
 
 
 def _write_csv(folder):
@@ -55,10 +49,9 @@ def _write_parquet(folder):
     return f"parquet:{folder}/a.parquet", ["--keep_fields", "note"], "read 4,"
 
 
-WRITERS = [_write_jsonl, _write_csv, _write_text, _write_parquet]
-
-
-@pytest.mark.parametrize("write", WRITERS)
+@pytest.mark.parametrize(
+    "write", [_write_jsonl, _write_csv, _write_text, _write_parquet]
+)
 def test_no_text_of_a_document_is_logged_or_printed(tmp_path, capfd, caplog, write):
     corpus, flags, counted = write(tmp_path)
     caplog.set_level(logging.DEBUG)

@@ -100,9 +100,7 @@ def test_a_finished_job_is_left_alone(prepared_records, prepare_flags, capsys):
     }
 
 
-def test_a_job_stopped_by_failures_goes_on(
-    prepared_records, prepare_flags, tmp_path, monkeypatch
-):
+def test_a_failed_job_goes_on(prepared_records, prepare_flags, tmp_path, monkeypatch):
     out = tmp_path / "out"
     message = rf"5 of {len(LINES)} records failed \(read/.*see {out}/dead_letters"
     with pytest.raises(DataError, match=message):

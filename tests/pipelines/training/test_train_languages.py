@@ -56,17 +56,6 @@ def test_a_selector_of_many_languages_beats_lead_in_each(tmp_path, monkeypatch, 
     assert means["neural"] > means["lead"] + 0.3
 
 
-def test_the_builtin_selector_reads_no_other_language(tmp_path):
-    lines = list(marked_documents(dict.fromkeys(LANGUAGES, 1)))
-    corpus = write_jsonl(tmp_path / "corpus.jsonl", lines)
-    assert precis("summarize", corpus=corpus, output=tmp_path / "run") == 0
-    for row in rows_of(tmp_path / "run"):
-        is_english = row["language"] == "en"
-        assert row["extractive_method"] == ("neural" if is_english else "lead")
-        dates = row["extractive_quality"]["unsupported_dates"]
-        assert dates == ([] if is_english else None)
-
-
 @pytest.mark.slow
 def test_a_summarizer_of_another_language_learns_cuts(tmp_path):
     corpus = write_jsonl(tmp_path / "c.jsonl", list(marked_documents({"ru": 200})))
