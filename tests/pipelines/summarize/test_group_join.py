@@ -26,7 +26,8 @@ def document(number):
     draw = random.Random(number)
     extractive, start = [], 0
     for rank in draw.sample((1, 2, 3), 3):
-        text = f"The river rose by {draw.choice(range(60))} feet"
+        feet = draw.choice(range(rank, 60, 3))  # A rank has its own.
+        text = f"The river rose by {feet} feet"
         if draw.random() < 0.3:
             text = f"{text} near house {number} {rank}"
         text = draw.choice((text + ".", text.upper() + "!"))
