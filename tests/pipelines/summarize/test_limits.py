@@ -11,6 +11,7 @@ from support.command_line import write_jsonl
 from support.damaged_results import edit_description, findings
 from support.summarize_runs import rows_of, settings_of, summarized
 
+from precis.model.bundle.network_bundle import save_bundle
 from precis.model.text.sentences import split_sentences
 from precis.model.text.words import words
 from precis.pipelines.evaluate.scoring import extractive_summaries
@@ -169,3 +170,40 @@ def test_groups_are_within_the_limit(tmp_path):
         edit_description(output / "manifest.json", take)
         problem = "a text is longer than the limit of the run"
         assert f"{name}, row 7: {problem}" in findings(output)
+
+
+@pytest.fixture(scope="module")
+def ending_bundle(tokenizer, tmp_path_factory):
+    """A network of random weights that likes to end a summary, or a sentence."""
+    from precis.model.network.build import build_network
+    from precis.model.network.config import TransformerConfig
+
+    shape = {"width": 16, "feed_forward": 16, "heads": 2, "pointer": False}
+    shape |= {"encoder_layers": 1, "decoder_layers": 1, "logits_bias": True}
+    limits = {"max_source_tokens": 32, "max_target_tokens": 16}
+    size = {"vocabulary_size": tokenizer.vocabulary_size, "pad_id": tokenizer.pad_id}
+    network = build_network(TransformerConfig(**size, **shape, **limits), seed=3)
+    (bias,) = (each for each in network.variables if each.name == "logits_bias")
+    values = bias.numpy()
+    values[..., tokenizer.end_id] += 1.5
+    values[..., tokenizer.vocabulary.index(".")] += 3.0
+    bias.assign(values)
+    folder = str(tmp_path_factory.mktemp("ending"))
+    save_bundle(folder, network=network, tokenizer=tokenizer, provenance={})
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", LIMITS[:3])
+def test_what_a_network_writes_is_within_the_limit(ending_bundle, limit):
+    lines = [document(number) for number in range(150)]
+    flags = {"bundle": ending_bundle, "beam_width": 3, "n_best": 2, **limit}
+    window = summarized(lines, **flags)
+    methods = {}
+    for row in window.rows:
+        check(texts_of(row), settings_of(**flags))
+        is_over = "over_limit" in row["abstractive_quality"]["flags"]
+        assert is_over == (row["abstractive_summary"] == "")
+        assert len(row["abstractive"]) <= 2
+        methods[row["summary_method"]] = methods.get(row["summary_method"], 0) + 1
+    assert min(methods["abstractive"], methods["frequency"]) > 5, methods
