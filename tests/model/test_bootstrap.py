@@ -16,6 +16,8 @@ def test_interval_of_two_values_by_hand():
     # Means of two draws from {0, 1} are 0, 1/2 and 1 with probability 1/4, 1/2 and 1/4.
     assert interval([0, 1], confidence=0.95) == (0.0, 1.0)
     assert interval([0, 1], confidence=0.3) == (0.5, 0.5)
+    # Every resample counts, the first and the last too.
+    assert interval([7.0, 7.0], confidence=1.0) == (7.0, 7.0)
 
 
 def test_every_column_sees_the_same_rows():
