@@ -56,8 +56,11 @@ class Way:
             return
         if code.co_qualname == "SummarizeWorker.run":
             self.worker = threading.get_ident() if event == "call" else 0
-        # The code of modules and classes runs when they are imported.
-        if event == "call" and code.co_flags & inspect.CO_OPTIMIZED:
+        caller = frame.f_back.f_code.co_filename if frame.f_back else ""
+        # The code of modules and classes runs when they are imported, and what refuses
+        # an import is called by the import system.
+        is_import = not code.co_flags & inspect.CO_OPTIMIZED or "importlib" in caller
+        if event == "call" and not is_import:
             self.command.add(name)
             if threading.get_ident() == self.worker:
                 self.task.add(name)
