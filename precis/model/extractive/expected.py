@@ -17,12 +17,12 @@ raises the value.
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from precis.model.extractive.config import SelectionConfig
-from precis.model.extractive.references import NumberedReference, Reference
+from precis.model.extractive.references import ExpectedReference
 from precis.model.extractive.threads import single_thread
 from precis.model.rouge import tokenize
 from precis.model.text.boilerplate import is_page_sentence
@@ -47,19 +47,19 @@ class Option(NamedTuple):
 
     Attributes:
       place: the index of the sentence; a summary has at most one option per place.
-      words: the words as ROUGE tokenizes them, or their numbers.
+      words: int64 [W], the words as ROUGE tokenizes them, by their numbers.
       size: the size that a length limit counts.
       cost: a penalty in F1; the penalty of a summary is the mean over its options.
     """
 
     place: int
-    words: Any
+    words: np.ndarray
     size: Size = Size(0, 0)
     cost: float = 0.0
 
 
 def expected_rouge2(
-    summary: str, reference: Reference, language: str | None = ENGLISH
+    summary: str, reference: ExpectedReference, language: str | None = ENGLISH
 ) -> float:
     """The expected ROUGE-2 F1 of a summary, from 0 to 1.
 
@@ -78,7 +78,7 @@ def expected_rouge2(
 
 def choose_options(
     options: Sequence[Option],
-    reference: Reference,
+    reference: ExpectedReference,
     *,
     most: int,
     limit: LengthLimit = NO_LENGTH_LIMIT,
@@ -136,7 +136,7 @@ def _changes(
 
 
 def _value_function(
-    options: Sequence[Option], reference: Reference, length_cost: float
+    options: Sequence[Option], reference: ExpectedReference, length_cost: float
 ) -> Callable[[Sequence[Sequence[int]]], np.ndarray]:
     """Returns a function from S sets of options to their values, float64 [S]."""
     words = [option.words for option in options]
@@ -168,7 +168,7 @@ def _value_function(
 def select_expected(
     sentences: Sequence[str],
     scores: np.ndarray,
-    expected: NumberedReference,
+    expected: ExpectedReference,
     *,
     selection: SelectionConfig,
     language: str | None = ENGLISH,

@@ -31,9 +31,8 @@ from precis.model.extractive.ngrams import (
     number_words,
 )
 from precis.model.extractive.references import (
-    NumberedReference,
+    ExpectedReference,
     Probabilities,
-    Reference,
 )
 from precis.model.extractive.threads import single_thread
 from precis.model.rouge import tokenizer
@@ -234,7 +233,7 @@ class ImportanceModel(NamedTuple):
     def expect_rouge2(
         self,
         summary: str,
-        reference: Reference,
+        reference: ExpectedReference,
         language: str | None = ENGLISH,
     ) -> float:
         """The calibrated `expected_rouge2` of a summary."""
@@ -246,7 +245,7 @@ class ImportanceModel(NamedTuple):
         documents: Sequence[Sequence[str]],
         scores: Sequence[np.ndarray],
         languages: Sequence[str | None],
-    ) -> list[NumberedReference | None]:
+    ) -> list[ExpectedReference | None]:
         """Predicts the references of documents; many at once take less time.
 
         Args:
@@ -262,7 +261,7 @@ class ImportanceModel(NamedTuple):
             list(map(tokenizer(language, "\n".join(sentences)), sentences))
             for sentences, language in zip(documents, languages, strict=True)
         ]
-        found: list[NumberedReference | None] = [None] * len(tokens)
+        found: list[ExpectedReference | None] = [None] * len(tokens)
         known = [
             n
             for n, sentences in enumerate(tokens)
@@ -288,7 +287,7 @@ class ImportanceModel(NamedTuple):
             ]
         count, size = len(known), len(numbered.vocabulary)
         expected = map(
-            NumberedReference,
+            ExpectedReference,
             itertools.repeat(numbered.vocabulary),
             numbered.by_sentence(),
             _probabilities(words, of_words, count, size),

@@ -3,44 +3,24 @@ its pairs of words.
 """
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from precis.model.extractive.ngrams import Gram
+Pair = tuple[str, str]
 
 
 class ExpectedReference(NamedTuple):
     """A prediction of the reference of a document.
 
-    Attributes:
-      words: the probability that the reference has a word, by word of the document.
-      pairs: the probability that it has a pair of words, by pair.
-      length: the expected number of words of the reference.
-    """
-
-    words: Mapping[Gram, float]
-    pairs: Mapping[Gram, float]
-    length: float
-
-    def of_pairs(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """The probability of each pair; 0 for one that is not in the document."""
-        return [self.pairs.get(pair, 0.0) for pair in pairs]
-
-    def members(self, options: Sequence[Sequence[str]]) -> "list[Members]":
-        """The words and the pairs of words of options."""
-        pairs = [list(itertools.pairwise(words)) for words in options]
-        return [_members(options, self.words), _members(pairs, self.pairs)]
-
-
-class NumberedReference(NamedTuple):
-    """The same, for a document whose words are numbered together with those of others.
+    Its words are numbered together with those of other documents.
 
     Attributes:
       numbers: the number of each word; V in all.
       sentences: int64 arrays, the words of each sentence of the document.
-      words: the distinct words of the document, and their probabilities.
+      words: the distinct words of the document, and the probability that the reference
+          has each.
       pairs: its pairs of words, as first x V + second, and their probabilities.
       length: the expected number of words of the reference.
     """
@@ -51,37 +31,47 @@ class NumberedReference(NamedTuple):
     pairs: "Probabilities"
     length: float
 
-    def of_pairs(self, pairs: Sequence[tuple[str, str]]) -> list[float]:
-        """As of `ExpectedReference`."""
-        numbers, size = self.numbers, len(self.numbers)
+    @classmethod
+    def of(
+        cls, words: Mapping[str, float], pairs: Mapping[Pair, float], length: float
+    ) -> "ExpectedReference":
+        """Makes a prediction from the probabilities of words and of pairs of them."""
+        numbers = dict(zip(words, itertools.count()))
         keys = [
-            numbers[first] * size + numbers[second]
-            if first in numbers and second in numbers
-            else -1
-            for first, second in pairs
+            numbers[first] * len(numbers) + numbers[second] for first, second in pairs
         ]
-        return self.pairs.of(np.array(keys, np.int64)).tolist()
+        by_key = dict(zip(keys, pairs.values(), strict=True))
+        return cls(
+            numbers,
+            (),
+            Probabilities(np.arange(len(words)), np.array([*words.values()], float)),
+            Probabilities(
+                np.array(sorted(by_key), np.int64),
+                np.array([by_key[key] for key in sorted(by_key)], float),
+            ),
+            length,
+        )
+
+    def number(self, words: Iterable[str]) -> np.ndarray:
+        """The numbers of words, int64; -1 for a word that no document has."""
+        return np.array([self.numbers.get(word, -1) for word in words], np.int64)
+
+    def of_words(self, words: Iterable[str], other: float = 0.0) -> list[float]:
+        """The probability of each word; `other` if it is not in the document."""
+        return self.words.of(self.number(words), other).tolist()
+
+    def of_pairs(self, pairs: Iterable[Pair], other: float = 0.0) -> list[float]:
+        """The probability of each pair; `other` if it is not in the document."""
+        numbers = self.number(itertools.chain.from_iterable(pairs)).reshape(-1, 2)
+        keys = numbers[:, 0] * len(self.numbers) + numbers[:, 1]
+        keys[(numbers < 0).any(axis=1)] = -1
+        return self.pairs.of(keys, other).tolist()
 
     def members(self, options: Sequence[np.ndarray]) -> "list[Members]":
-        """As of `ExpectedReference`; an option is the numbers of its words."""
+        """The words and the pairs of words of options, which are given by numbers."""
         size = len(self.numbers)
         pairs = [words[:-1] * size + words[1:] for words in options]
         return [self.words.members(options), self.pairs.members(pairs)]
-
-    def named(self) -> ExpectedReference:
-        """The prediction by words."""
-        vocabulary = list(self.numbers)
-        size = max(len(vocabulary), 1)
-        words = map(vocabulary.__getitem__, self.words.keys.tolist())
-        pairs = (
-            (vocabulary[key // size], vocabulary[key % size])
-            for key in self.pairs.keys.tolist()
-        )
-        return ExpectedReference(
-            dict(zip(words, self.words.values.tolist(), strict=True)),
-            dict(zip(pairs, self.pairs.values.tolist(), strict=True)),
-            self.length,
-        )
 
 
 class Members(NamedTuple):
@@ -107,12 +97,12 @@ class Probabilities(NamedTuple):
     keys: np.ndarray
     values: np.ndarray
 
-    def of(self, keys: np.ndarray) -> np.ndarray:
-        """The probability of each key, float64; 0 for one that is not there."""
+    def of(self, keys: np.ndarray, other: float = 0.0) -> np.ndarray:
+        """The probability of each key, float64; `other` for one that is not there."""
         if not len(self.keys):
-            return np.zeros(len(keys))
+            return np.full(len(keys), other)
         places = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
-        return np.where(self.keys[places] == keys, self.values[places], 0.0)
+        return np.where(self.keys[places] == keys, self.values[places], other)
 
     def members(self, options: Sequence[np.ndarray]) -> Members:
         """The n-grams of options, in the order of their first occurrences."""
@@ -127,18 +117,3 @@ class Probabilities(NamedTuple):
         has = np.zeros((len(options), len(order)))
         has[rows, places[of_keys]] = 1.0
         return Members(has, self.of(distinct[order]))
-
-
-def _members(
-    options: Sequence[Sequence[Gram]], importance: Mapping[Gram, float]
-) -> Members:
-    """The n-grams of options, in the order of their first occurrences."""
-    grams = dict.fromkeys(itertools.chain.from_iterable(options))
-    numbers = dict(zip(grams, itertools.count()))
-    members = np.zeros((len(options), len(numbers)))
-    for row, of_option in zip(members, options, strict=True):
-        row[list(map(numbers.__getitem__, of_option))] = 1.0
-    return Members(members, np.array([importance.get(gram, 0.0) for gram in numbers]))
-
-
-Reference = ExpectedReference | NumberedReference

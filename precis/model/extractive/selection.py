@@ -8,7 +8,7 @@ import numpy as np
 
 from precis.model.extractive.config import SelectionConfig
 from precis.model.extractive.expected import select_expected
-from precis.model.extractive.references import NumberedReference
+from precis.model.extractive.references import ExpectedReference
 from precis.model.text.boilerplate import is_page_sentence
 from precis.model.text.language import ENGLISH, is_english
 from precis.model.text.length_limit import Size, line_size
@@ -45,7 +45,7 @@ def extract(
     selection: SelectionConfig,
     is_baseline: bool = False,
     language: str | None = ENGLISH,
-    expected: NumberedReference | None = None,
+    expected: ExpectedReference | None = None,
     known_words: Mapping[str, str] = {},
 ) -> list[Extract]:
     """Returns the extractive summary of a document, in document order.

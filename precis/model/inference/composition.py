@@ -27,12 +27,12 @@ another, or changes a word. Most of the rules are for English only, see `is_cut`
 """
 
 import itertools
+import math
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from precis.model.extractive.expected import Option, choose_options
-from precis.model.extractive.ngrams import Gram
 from precis.model.extractive.references import ExpectedReference
 from precis.model.inference.line_confidence import CUT_CONFIDENCE, line_confidence
 from precis.model.inference.summarizer import LineOrigin, Summary, join_summaries
@@ -154,17 +154,20 @@ def compose_summary(
       One summary, or none if no line is within the limit. Its score and mean
       log-probability are the means over the lines that the network wrote.
     """
-    lines = [
-        line for each in rewritten for line in _lines(each, expected.pairs, language)
-    ]
+    lines = [line for each in rewritten for line in _lines(each, expected, language)]
+    expected = _with_novel(expected, lines)
     options = [
-        Option(line.sentence.start, line.words, line_size(line.text), line.cost)
+        Option(
+            line.sentence.start,
+            expected.number(line.words),
+            line_size(line.text),
+            line.cost,
+        )
         for line in lines
     ]
-    with_novel = _with_novel(expected, lines)
     places = choose_options(
         options,
-        with_novel,
+        expected,
         most=most,
         limit=limit,
         length_cost=_LENGTH_COST,
@@ -179,14 +182,13 @@ def compose_summary(
 
 
 def _lines(
-    rewritten: RewrittenSentence, pairs: Collection[Gram], language: str | None
+    rewritten: RewrittenSentence, expected: ExpectedReference, language: str | None
 ) -> list[_Line]:
     """The possible lines for a sentence, the unchanged sentence last.
 
     Args:
       rewritten: the sentence and its rewrites.
-      pairs: all pairs of words of the document.
-      language: as in `compose_summary`.
+      expected, language: as in `compose_summary`.
     """
     sentence = rewritten.sentence
     source = one_line(sentence.text)  # normalised as the rewrites are
@@ -211,7 +213,8 @@ def _lines(
         )
         if confidence < MIN_TAKEN_CONFIDENCE:
             continue
-        novel = sum(pair not in pairs for pair in itertools.pairwise(words))
+        of_pairs = expected.of_pairs(itertools.pairwise(words), math.nan)
+        novel = sum(map(math.isnan, of_pairs))
         cost -= _NOVELTY_WEIGHT * novel / max(len(words), 1)
         cost += _DOUBT_COST * (1.0 - confidence)
         lines.append(_Line(sentence, text, words, way, cost, confidence))
@@ -239,20 +242,19 @@ def _spaced_as(sentence: str, line: str) -> str:
 
 
 def _with_novel(
-    expected: ExpectedReference, lines: Iterable[_Line]
+    expected: ExpectedReference, lines: Sequence[_Line]
 ) -> ExpectedReference:
-    """The expected reference, extended by words and pairs of the lines that are not in
-    the document.
+    """The expected words and pairs of the lines, also of those that are not in the
+    document.
     """
-    words, pairs = dict(expected.words), dict(expected.pairs)
-    for line in lines:
-        for word in line.words:
-            words.setdefault(word, _NOVEL_WORD)
-        for pair in itertools.pairwise(line.words):
-            if pair not in expected.pairs:
-                rarer = min(max(words[word], _RARE_WORD) for word in pair)
-                pairs[pair] = _NOVEL_PAIR * rarer
-    return expected._replace(words=words, pairs=pairs)
+    written = dict.fromkeys(word for line in lines for word in line.words)
+    words = dict(zip(written, expected.of_words(written, _NOVEL_WORD), strict=True))
+    grams = (itertools.pairwise(line.words) for line in lines)
+    pairs = dict.fromkeys(itertools.chain.from_iterable(grams), 0.0)
+    for pair, known in zip(pairs, expected.of_pairs(pairs, math.nan), strict=True):
+        rarer = min(max(words[word], _RARE_WORD) for word in pair)
+        pairs[pair] = _NOVEL_PAIR * rarer if math.isnan(known) else known
+    return ExpectedReference.of(words, pairs, expected.length)
 
 
 def is_cut(

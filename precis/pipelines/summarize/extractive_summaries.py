@@ -9,7 +9,7 @@ import numpy as np
 from precis.model.extractive.config import BASELINES, NEURAL, ORACLE, SelectionConfig
 from precis.model.extractive.methods import TERM_METHODS, score_sentences
 from precis.model.extractive.oracle import oracle_sentences
-from precis.model.extractive.references import NumberedReference
+from precis.model.extractive.references import ExpectedReference
 from precis.model.extractive.selection import Extract, extract
 from precis.model.extractive.terms import Terms, find_terms
 from precis.model.rouge import reads
@@ -87,7 +87,7 @@ def choose_sentences(
     *,
     methods: Sequence[str],
     selection: SelectionConfig,
-    expected: NumberedReference | None = None,
+    expected: ExpectedReference | None = None,
 ) -> dict[str, list[Extract]]:
     """Chooses sentences of a document with each method, in document order.
 

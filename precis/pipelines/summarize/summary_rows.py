@@ -12,7 +12,7 @@ import numpy as np
 from precis.model.bundle.address import BUILTIN_SELECTOR
 from precis.model.extractive.config import NEURAL, ORACLE
 from precis.model.extractive.kinds import is_news_like
-from precis.model.extractive.references import NumberedReference
+from precis.model.extractive.references import ExpectedReference
 from precis.model.extractive.selection import Extract
 from precis.model.extractive.terms import Terms
 from precis.model.inference.batches import Cost
@@ -107,7 +107,7 @@ class SummaryRow:
     failure: Failure | None = None
     scores: np.ndarray | None = None
     terms: Terms | None = None
-    expected: NumberedReference | None = None
+    expected: ExpectedReference | None = None
     source: EncodedDocument | None = None
     room: int = 0
     passages: "list[Sequence[Summary]]" = dataclasses.field(default_factory=list)
@@ -321,7 +321,7 @@ class SummaryRow:
         return [each[0]._replace(text="") for each in self.passages if each][:1]
 
     def _composed(
-        self, source: EncodedDocument, expected: NumberedReference
+        self, source: EncodedDocument, expected: ExpectedReference
     ) -> "Sequence[Summary]":
         """Composes the summary from rewritten sentences."""
         from precis.model.inference.composition import (
@@ -335,7 +335,7 @@ class SummaryRow:
         selection = self.settings.selection
         return compose_summary(
             sorted(map(RewrittenSentence, sentences, ways)),
-            expected.named(),
+            expected,
             most=selection.most,
             limit=self._limit,
             language=self.article.language,

@@ -26,7 +26,7 @@ from precis.model import files
 from precis.model.bundle.address import bundle_folder, parse_address
 from precis.model.errors import JobError
 from precis.model.extractive.config import NEURAL
-from precis.model.extractive.references import NumberedReference
+from precis.model.extractive.references import ExpectedReference
 from precis.model.extractive.terms import READ_TOGETHER, Terms
 from precis.model.inference.batches import SEARCH, SearchedBatch
 from precis.model.inference.bulk_summarizer import BulkSummarizer, check_model
@@ -65,7 +65,7 @@ WINDOW_CHARACTERS = 8_000_000
 # The job ends if this many documents fail in the same way before any succeeds.
 MOST_FIRST_FAILURES = 32
 # The scores of a document's sentences, and its expected reference.
-_Scored = tuple[np.ndarray, NumberedReference | None]
+_Scored = tuple[np.ndarray, ExpectedReference | None]
 # Arguments: the position after a window, the share of the window that is searched (0 to
 # 1), and the batch that was searched last.
 OnSearched = Callable[[Position, float, SearchedBatch], None]

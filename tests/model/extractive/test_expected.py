@@ -3,6 +3,7 @@ is chosen of, and what is expected of the reference.
 """
 
 import itertools
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -23,15 +24,25 @@ from precis.model.extractive.importance import (
     ImportanceNetwork,
     Lexicon,
 )
-from precis.model.extractive.ngrams import number_words
-from precis.model.extractive.references import (
-    ExpectedReference,
-    NumberedReference,
-    Probabilities,
-)
+from precis.model.extractive.references import ExpectedReference
 from precis.model.rouge import tokenize
 from precis.model.text import words
 from precis.model.text.length_limit import LengthLimit, Size
+
+
+class Plain(NamedTuple):
+    """What is expected of a reference, by words."""
+
+    words: dict
+    pairs: dict
+    length: float
+
+    def choose(self, options, **limits):
+        expected = ExpectedReference.of(*self)
+        numbered = [
+            each._replace(words=expected.number(each.words)) for each in options
+        ]
+        return choose_options(numbered, expected, **limits)
 
 
 def value(options, chosen, reference):
@@ -73,14 +84,14 @@ def random_case(seed):
         Option(int(place), rng.choice(words, rng.integers(1, 12)).tolist())
         for place in np.repeat(np.arange(5), 2)
     ]
-    return options, ExpectedReference(importance, pairs, 12.0)
+    return options, Plain(importance, pairs, 12.0)
 
 
 def test_the_search_finds_nearly_always_the_best_of_all_summaries():
     found, best = [], []
     for seed in range(40):
         options, reference = random_case(seed)
-        chosen = choose_options(options, reference, most=3)
+        chosen = reference.choose(options, most=3)
         assert len({options[option].place for option in chosen}) == len(chosen) <= 3
         found.append(value(options, chosen, reference))
         best.append(best_of_all(options, reference, 3))
@@ -90,25 +101,26 @@ def test_the_search_finds_nearly_always_the_best_of_all_summaries():
 
 
 def test_costs_and_length_speak_against_an_option():
-    reference = ExpectedReference({"flood": 0.9, "town": 0.5}, {}, 4.0)
+    reference = Plain({"flood": 0.9, "town": 0.5}, {}, 4.0)
     options = [
         Option(0, ["flood", "town"]),
         Option(0, ["flood"]),
         Option(1, ["hall", "town"], cost=-0.5),
     ]
-    assert choose_options(options, reference, most=1) == [2]
-    assert choose_options(options[:2], reference, most=1) == [0]
+    assert reference.choose(options, most=1) == [2]
+    assert reference.choose(options[:2], most=1) == [0]
     costly = [options[0]._replace(cost=0.2), options[1]]
-    assert choose_options(costly, reference, most=1) == [1]
-    assert choose_options(options[:2], reference, most=1, length_cost=0.5) == [1]
-    assert choose_options([], reference, most=2) == []
-    assert choose_options([Option(0, [])], reference, most=2) == [0]
+    assert reference.choose(costly, most=1) == [1]
+    assert reference.choose(options[:2], most=1, length_cost=0.5) == [1]
+    assert reference.choose([], most=2) == []
+    assert reference.choose([Option(0, [])], most=2) == [0]
 
 
 def test_the_expected_rouge_of_a_summary_is_that_over_all_references():
     """References of five words, each pair of which stands there by chance."""
     pairs = {("rain", "fell"): 0.75, ("fell", "late"): 0.5, ("a", "b"): 1.0}
-    reference = ExpectedReference({}, pairs, 5.0)
+    words = dict.fromkeys(itertools.chain(*pairs), 0.0)
+    reference = ExpectedReference.of(words, pairs, 5.0)
     # Of three pairs of the summary and four of the reference they share 1.25.
     assert expected_rouge2("Rain fell late,\nrain", reference) == 2 * 1.25 / (3 + 4)
     assert expected_rouge2("Rain fell; rain fell", reference) == 2 * 0.75 / (3 + 4)
@@ -166,17 +178,11 @@ def test_a_heading_of_pairs_of_characters_is_no_option(monkeypatch):
 
 
 def test_the_sentences_that_share_most_with_the_reference_are_chosen():
-    tokens = [[tokenize(sentence, "en") for sentence in SENTENCES]]
-    numbered = number_words(tokens)
-    likely = ("flood", "town", "rain")
-    keys = np.array([numbered.vocabulary[word] for word in likely])
-    expected = NumberedReference(
-        numbered.vocabulary,
-        numbered.by_sentence()[0],
-        Probabilities(np.sort(keys), np.array([0.9, 0.9, 0.8])[np.argsort(keys)]),
-        Probabilities(keys[:0], np.zeros(0)),
-        8.0,
-    )
+    tokens = [tokenize(sentence, "en") for sentence in SENTENCES]
+    likely = {"flood": 0.9, "town": 0.9, "rain": 0.8}
+    words = dict.fromkeys(itertools.chain(*tokens), 0.0) | likely
+    expected = ExpectedReference.of(words, {}, 8.0)
+    expected = expected._replace(sentences=list(map(expected.number, tokens)))
     selection = SelectionConfig(sentences=0)
     assert select_expected(SENTENCES, SCORES, expected, selection=selection) == [1]
     # With more to say, a second sentence is worth its words.
@@ -188,14 +194,14 @@ def test_the_sentences_that_share_most_with_the_reference_are_chosen():
 
 def test_a_limit_of_options_holds():
     """Only `flood` is worth its length."""
-    reference = ExpectedReference({"flood": 0.9}, {}, 2.0)
+    reference = Plain({"flood": 0.9}, {}, 2.0)
     words = "flood rain snow wind".split()
     options = [
         Option(place, [word], Size(place + 1, 9)) for place, word in enumerate(words)
     ]
 
     def chosen(**limits):
-        return choose_options(options, reference, most=4, **limits)
+        return reference.choose(options, most=4, **limits)
 
     assert chosen() == [0]
     assert chosen(limit=LengthLimit(chars=7)) == []
@@ -206,14 +212,14 @@ def test_words_and_pairs_are_expected_where_half_of_the_sentences_have_words():
     (found,) = undecided_model().expect_references(
         [sentences], [np.array([0.5, 0.5])], ["en"]
     )
-    expected = found.named()
-    assert expected.words == {"rain": 0.5, "fell": 0.5}
-    assert expected.pairs == {("rain", "fell"): 0.5}
-    assert expected.length == pytest.approx(np.exp(2.0))
+    assert found.of_words(["rain", "fell", "town"], 2.0) == [0.5, 0.5, 2.0]
+    assert found.of_pairs([("rain", "fell"), ("fell", "rain")], 2.0) == [0.5, 2.0]
+    assert [found.of_pairs([("rain", "town")]), found.of_pairs([])] == [[0.0], []]
+    assert found.length == pytest.approx(np.exp(2.0))
 
 
-def test_a_reference_by_numbers_is_the_one_by_words():
-    """Of two documents that share words, with a summary that has words of its own."""
+def test_a_reference_of_many_documents_is_that_of_the_document_alone():
+    """Of two documents that share words."""
     texts = [["Rain fell on rain.", "Rain fell."], ["Wind fell on a town.", "Snow!"]]
     scores = [np.array([0.9, 0.5]), np.array([0.5, 0.9])]
     rng = np.random.default_rng(2)
@@ -222,29 +228,20 @@ def test_a_reference_by_numbers_is_the_one_by_words():
         words=model.words._replace(kernels=(rng.normal(size=(23, 1)),)),
         pairs=model.pairs._replace(kernels=(rng.normal(size=(24, 1)),)),
     )
-    for document, numbered in zip(
-        texts, model.expect_references(texts, scores, ["en", "en"]), strict=True
-    ):
-        (alone,) = model.expect_references(
-            [document], [scores[texts.index(document)]], ["en"]
-        )
-        named = numbered.named()
-        assert named == alone.named()
-        assert len({*named.pairs.values()}) == len(named.pairs)
-        summary = "rain fell on a house; wind fell on fell on rain"
-        assert expected_rouge2(summary, numbered) == expected_rouge2(summary, named) > 0
-        tokens = [tokenize(sentence) for sentence in document]
-        for own, other in zip(
-            numbered.members(numbered.sentences), named.members(tokens), strict=True
+    together = model.expect_references(texts, scores, ["en", "en"])
+    for text, of_text, found in zip(texts, scores, together, strict=True):
+        (alone,) = model.expect_references([text], [of_text], ["en"])
+        tokens = list(map(tokenize, text))
+        words = list(itertools.chain(*tokens))
+        pairs = list(itertools.permutations(words, 2))
+        assert found.of_words(words, 2.0) == alone.of_words(words, 2.0)
+        assert found.of_pairs(pairs, 2.0) == alone.of_pairs(pairs, 2.0)
+        assert max(found.of_words(words, 2.0)) < 1.0
+        own = [pair for each in tokens for pair in itertools.pairwise(each)]
+        assert len({*found.of_pairs(own)}) == len({*own})
+        assert len(found.pairs.keys) == len({*own})
+        for one, other in zip(
+            found.members(found.sentences), alone.members(alone.sentences), strict=True
         ):
-            assert own.has.tolist() == other.has.tolist()
-            assert own.importance.tolist() == other.importance.tolist()
-
-
-@pytest.mark.parametrize(
-    "sentences", [[], ["Дождь шёл."], ["Rain fell.", "Дождь шёл.", "Было холодно."]]
-)
-def test_nothing_is_expected_of_other_alphabets(sentences):
-    scores = np.full(len(sentences), 0.5)
-    found = undecided_model().expect_references([sentences], [scores], ["en"])
-    assert found == [None]
+            assert one.has.tolist() == other.has.tolist()
+            assert one.importance.tolist() == other.importance.tolist()

@@ -21,10 +21,10 @@ from precis.model.text.length_limit import LengthLimit
 from precis.model.text.sentence_confidence import sentence_confidence
 from precis.model.text.sentences import Sentence
 
-EXPECTED = ExpectedReference(
+EXPECTED = ExpectedReference.of(
     {
         **dict.fromkeys(("troop", "seiz", "bridg", "villag"), 0.9),
-        **{"nobodi": 0.6, "hurt": 0.6, "dawn": 0.1},
+        **{"nobodi": 0.6, "hurt": 0.6, "dawn": 0.1, "was": 0.3},
     },
     {("troop", "seiz"): 0.8, ("was", "hurt"): 0.8},
     7.0,
@@ -176,7 +176,7 @@ def test_of_equally_likely_lines_the_one_with_new_pairs_is_chosen():
     came, words = "Troops came to the old bridge", tokenize(whole)
     weights = {**dict.fromkeys(words, 0.01), "dawn": 0.5, "monday": 0.5}
     pairs = dict.fromkeys(itertools.pairwise(words), 0.01)
-    expected = ExpectedReference(weights, pairs, 5.0)
+    expected = ExpectedReference.of(weights, pairs, 5.0)
     ways = [way(f"{came} on Monday."), way(f"{came} at dawn.")]
     # A much better score outweighs it.
     others = [ways[1], ways[0]._replace(score=-6.0)]
