@@ -13,7 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from precis.model.extractive.terms import READ_TOGETHER, Terms, find_terms
-from precis.model.text.words import ChunkCache, Chunks, split_chunks
+from precis.model.text.chunks import Chunks, split_chunks
+from precis.model.text.words import ChunkCache
 
 # The columns, in order: position, content, similarities and characters. As many columns
 # follow with their logarithms, log(1 + x).
@@ -68,9 +69,7 @@ def features_of_all(
         chunks = split_chunks(list(itertools.chain.from_iterable(group)))
         of_group = terms and terms[start : start + READ_TOGETHER]
         languages_of_group = languages and languages[start : start + READ_TOGETHER]
-        of_group = of_group or find_terms(
-            group, languages=languages_of_group, chunks=chunks
-        )
+        of_group = of_group or find_terms(group, languages=languages_of_group)
         ends = np.cumsum(list(map(len, group)))
         counts = np.split(_counts(chunks), ends[:-1])
         rows += map(features, group, of_group, counts)

@@ -24,13 +24,7 @@ from precis.model.text.language import ENGLISH
 from precis.model.text.porter import stem
 from precis.model.text.stems import bare_words, stem_words
 from precis.model.text.stop_words import STOP_WORDS, TOKENISED_FRAGMENTS, stop_words
-from precis.model.text.words import (
-    ChunkCache,
-    Chunks,
-    in_order_of_texts,
-    split_chunks,
-    sums_before,
-)
+from precis.model.text.words import ChunkCache, TextWords, read_words, sums_before
 
 if TYPE_CHECKING:  # slow to import, and only long documents need it
     import scipy.sparse
@@ -171,7 +165,7 @@ def find_terms(
     documents: Sequence[Sequence[str]],
     *,
     languages: Sequence[str | None] | None = None,
-    chunks: Chunks | None = None,
+    words: TextWords | None = None,
 ) -> list[Terms]:
     """Finds the terms of documents; many at once take less time.
 
@@ -180,17 +174,17 @@ def find_terms(
       languages: the language of each document, whose stop words are left out and whose
           stems are the terms. An unknown language, None, is read as English; by default
           all documents are English.
-      chunks: the chunks of texts that begin with these sentences, in order; text
-          without words may follow a sentence. None splits the sentences.
+      words: the words of texts that begin with these sentences, in order; text without
+          words may follow a sentence. None reads the sentences.
     """
     of_language: dict[str, list[int]] = {}
     for place, language in enumerate(languages or ()):
         of_language.setdefault(language or ENGLISH, []).append(place)
     if of_language.keys() <= {ENGLISH}:
-        return _find_terms(documents, ENGLISH, chunks)
+        return _find_terms(documents, ENGLISH, words)
     found: list[Terms] = []
     if ENGLISH in of_language:
-        found = _find_terms(documents, ENGLISH, chunks)
+        found = _find_terms(documents, ENGLISH, words)
     terms = dict(enumerate(found))
     for language, places in of_language.items():
         if language != ENGLISH:
@@ -200,17 +194,17 @@ def find_terms(
 
 
 def _find_terms(
-    documents: Sequence[Sequence[str]], language: str, chunks: Chunks | None
+    documents: Sequence[Sequence[str]], language: str, words: TextWords | None
 ) -> list[Terms]:
     """The terms of documents of one language; the arguments are as for `find_terms`."""
     sizes = list(map(len, documents))
-    if chunks is None:
+    if words is None:
         texts = list(itertools.chain.from_iterable(documents))
         if language in _DOTLESS:
             texts = [text.replace("I", "ı") for text in texts]
-        chunks = split_chunks(texts)
+        words = read_words(texts)
     first_rows = sums_before(np.array(sizes, np.int64))
-    ranks, word_counts = _rank_words(chunks, int(first_rows[-1]), language)
+    ranks, word_counts = _rank_words(words, int(first_rows[-1]), language)
     words_before = sums_before(word_counts)[first_rows]
     rows = np.repeat(np.arange(len(word_counts)), word_counts)
     positions = np.flatnonzero(ranks >= 0)
@@ -263,27 +257,24 @@ def _find_terms(
 
 
 def _rank_words(
-    chunks: Chunks, texts: int, language: str
+    words: TextWords, texts: int, language: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Ranks the words of the first `texts` texts of `chunks`.
+    """Ranks the words of the first `texts` texts of `words`.
 
     Returns:
       The rank of the hash of each word's term, or -1 if it has none, int64 [words]; and
       the number of words of each text, int64 [texts].
     """
     if language == ENGLISH:
-        cached = _ENGLISH_HASHES.values_of(chunks.distinct_words)
+        cached = _ENGLISH_HASHES.values_of(words.distinct)
     else:
-        keys = [f"{language} {words}" for words in chunks.distinct_words]
+        keys = [f"{language} {word}" for word in words.distinct]
         cached = _OTHER_HASHES.values_of(keys)
     hashes = np.frombuffer(b"".join(cached), np.int64)
-    lengths = np.fromiter(map(len, cached), np.int64, len(cached)) // hashes.itemsize
     ranks = np.unique(hashes, return_inverse=True)[1]
     ranks[hashes == 0] = -1
-    offsets = chunks.offsets[: texts + 1]
-    first = Chunks(chunks.distinct, chunks.numbers[: offsets[-1]], offsets)
-    places, words_before = in_order_of_texts(first, lengths)
-    return ranks[places], np.diff(words_before)
+    offsets = words.offsets[: texts + 1]
+    return ranks[words.numbers[: offsets[-1]]], np.diff(offsets)
 
 
 def _ranges(starts: np.ndarray) -> list[slice]:
@@ -291,8 +282,8 @@ def _ranges(starts: np.ndarray) -> list[slice]:
     return [slice(start, end) for start, end in itertools.pairwise(starts.tolist())]
 
 
-def _hash_terms(joined: Sequence[str], language: str) -> list[bytes]:
-    """The hashes of the terms of words, as the bytes of an int64 for each word.
+def _hash_terms(words: Sequence[str], language: str) -> list[bytes]:
+    """The hash of the term of each word, as the bytes of an int64.
 
     A term is the stem of a word, or the word itself if its language has no stemmer. The
     hash is 0 for a word without a term: a stop word, a fragment of a stop word from
@@ -304,11 +295,10 @@ def _hash_terms(joined: Sequence[str], language: str) -> list[bytes]:
     than 1 in 10^9.
 
     Args:
-      joined: the words of each chunk, joined by spaces.
+      words: distinct words.
       language: the language of the words.
     """
-    different = {word for words in joined for word in words.split()}
-    content = [word for word in different if not word[0].isdigit()]
+    content = [word for word in words if not word[0].isdigit()]
     if language == ENGLISH:
         content = [word for word in content if word not in _NO_TERMS]
         terms = list(map(stem, [word.removesuffix("'s") for word in content]))
@@ -325,18 +315,14 @@ def _hash_terms(joined: Sequence[str], language: str) -> list[bytes]:
         word: hashlib.blake2b(term.encode(), digest_size=8).digest()
         for word, term in zip(content, terms, strict=True)
     }
-    return [
-        b"".join([hashes.get(word, _NO_TERM_HASH) for word in words.split()])
-        for words in joined
-    ]
+    return [hashes.get(word, _NO_TERM_HASH) for word in words]
 
 
 def _hash_keys(keys: Sequence[str]) -> list[bytes]:
-    """Calls `_hash_terms` for keys of a language code and words: `de die brücke`."""
+    """Calls `_hash_terms` for keys of a language code and a word: `de brücke`."""
     language = keys[0].partition(" ")[0] if keys else ""
     return _hash_terms([key.partition(" ")[2] for key in keys], language)
 
 
-# The chunks `Rain`, `rain` and `rain,` are one entry.
 _ENGLISH_HASHES = ChunkCache(functools.partial(_hash_terms, language=ENGLISH))
 _OTHER_HASHES = ChunkCache(_hash_keys)

@@ -11,7 +11,7 @@ from precis.model.text.document import STANDARD, Document, TextSettings
 from precis.model.text.language import ENGLISH, is_english, language_of
 from precis.model.text.normalization import normalise, one_line
 from precis.model.text.sentences import Sentence, split_sentences
-from precis.model.text.words import join_words, split_chunks
+from precis.model.text.words import read_words
 from precis.model.text.wrapping import shown_line, unwrapped_lines
 
 
@@ -137,13 +137,13 @@ class Article:
 
     @functools.cached_property
     def _words_by_piece(self) -> Sequence[str]:
-        return join_words(split_chunks(self.pieces))
+        return read_words(self.pieces).joined
 
     def keep_words(self, words: Sequence[str]) -> None:
         """Stores the words of `pieces`, for callers that read many articles together.
 
         Args:
-          words: the words of each piece, from `join_words`.
+          words: the words of each piece, from `read_words`.
         """
         self._words_by_piece = words
 

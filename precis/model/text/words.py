@@ -1,16 +1,12 @@
 """The words of a text, and of many texts at once.
 
-Most chunks of text between spaces occur many times in a corpus. So Arrow numbers the
-chunks of some hundred documents, and Python processes each distinct chunk once.
-
-    texts         "Rain fell ."  "Mid-May ( rain ) fell"
-    distinct      Rain  fell  .  Mid-May  (  rain  )
-    numbers       0 1 2          3 4 5 6 1
-    offsets       0              3              8
-    join_words    "rain fell"    "mid-may rain fell"
+texts       "Mid-May ( rain ) fell."   "-"   "Rain"
+joined      "mid-may rain fell"        ""    "rain"
+distinct    mid-may  rain  fell
+numbers     0  1  2                          1
+offsets     0                          3     3     4
 """
 
-import dataclasses
 import functools
 import importlib
 import itertools
@@ -53,6 +49,18 @@ _WIDE = re.compile("[\uff01-\uffef]+")
 # Characters within words that show only how to draw or to break them: zero-width
 # non-joiner and joiner, soft hyphen, selectors of an emoji or its text.
 _INVISIBLE = "\u200c\u200d\xad\ufe0e\ufe0f"
+# Kinds of bytes: of words, and of marks that join two parts of a word.
+_LETTER, _DIGIT, _HYPHEN, _POINT, _COMMA, _UNDERSCORE = 1, 2, 4, 8, 16, 32
+_OF_WORDS, _MARKS = _LETTER | _DIGIT, _HYPHEN | _POINT | _COMMA
+_KIND_OF = {
+    **dict.fromkeys(b"abcdefghijklmnopqrstuvwxyz", _LETTER),
+    **dict.fromkeys(b"0123456789", _DIGIT),
+    **dict.fromkeys(b"'-", _HYPHEN),
+    **{ord("."): _POINT, ord(","): _COMMA, ord("_"): _UNDERSCORE},
+}
+_KINDS = bytes(_KIND_OF.get(byte, 0) for byte in range(256))
+_SPACE = ord(" ")
+_BORDER = b"\n\n"  # so that every byte has two neighbours on each side
 
 
 def words(text: str) -> list[str]:
@@ -192,7 +200,6 @@ ValueT = TypeVar("ValueT")
 
 _MAX_CACHED = 200_000  # chunks
 _MAX_CACHED_CHARACTERS = 40
-_BATCH_CHARACTERS = 4 << 20
 
 
 class ChunkCache(Generic[ValueT]):
@@ -222,71 +229,6 @@ class ChunkCache(Generic[ValueT]):
         return values
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Chunks:
-    """The chunks of T texts, C in all.
-
-    Attributes:
-      distinct: the distinct chunks.
-      numbers: int32 [C], the index of each chunk in `distinct`.
-      offsets: int32 [T + 1], where the chunks of each text begin in `numbers`.
-    """
-
-    distinct: list[str]
-    numbers: np.ndarray
-    offsets: np.ndarray
-
-    @functools.cached_property
-    def distinct_words(self) -> list[str]:
-        """The words of each distinct chunk, joined by spaces."""
-        return _WORDS.values_of(self.distinct)
-
-
-def split_chunks(texts: Sequence[str]) -> Chunks:
-    """Splits texts at spaces into chunks, which may have other white space.
-
-    Lone surrogates, which are not part of words, become question marks.
-    """
-    return read_chunks(chunk_lists(texts))
-
-
-def chunk_lists(texts: Sequence[str]) -> Any:
-    """The chunks of texts as an array of Arrow, of lists of numbered strings."""
-    import pyarrow as pa  # here, because the help of a command does not need it
-    import pyarrow.compute as pc
-
-    encodable = [
-        text if text.isascii() else text.encode(errors="replace").decode()
-        for text in texts
-    ]
-    lists = pc.split_pattern(pa.array(encodable, pa.string()), " ")  # pyright: ignore[reportAttributeAccessIssue]  # Made at import.
-    return pa.ListArray.from_arrays(lists.offsets, lists.values.dictionary_encode())
-
-
-def read_chunks(lists: Any) -> Chunks:
-    """The chunks in an array from `chunk_lists`."""
-    return Chunks(
-        lists.values.dictionary.to_pylist(),
-        lists.values.indices.to_numpy(),
-        lists.offsets.to_numpy(),
-    )
-
-
-def batches_of_texts(texts: Iterable[str]) -> Iterator[list[str]]:
-    """Yields the texts in batches of some megabytes."""
-    batch: list[str] = []
-    characters = 0
-    for text in texts:
-        batch.append(text)
-        characters += len(text)
-        if characters >= _BATCH_CHARACTERS:
-            yield batch
-            batch = []
-            characters = 0
-    if batch:
-        yield batch
-
-
 def sums_before(counts: np.ndarray) -> np.ndarray:
     """The sum of the counts before each index, and of all counts, int64 [N + 1]."""
     sums = np.zeros(len(counts) + 1, np.int64)
@@ -294,43 +236,92 @@ def sums_before(counts: np.ndarray) -> np.ndarray:
     return sums
 
 
-def in_order_of_texts(
-    chunks: Chunks, lengths: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Finds the values, such as token ids, of the chunks of texts.
+class TextWords(NamedTuple):
+    """The words of T texts, W in all; they are those of `words`.
+
+    Attributes:
+      joined: the words of each text, joined by spaces.
+      distinct: the distinct words.
+      numbers: int32 [W], the index of each word in `distinct`.
+      offsets: int64 [T + 1], where the words of each text begin in `numbers`.
+    """
+
+    joined: list[str]
+    distinct: list[str]
+    numbers: np.ndarray
+    offsets: np.ndarray
+
+
+def read_words(texts: Sequence[str]) -> TextWords:
+    """Finds the words of texts."""
+    import pyarrow as pa  # here, because the help of a command does not need it
+
+    is_ascii = [text.isascii() for text in texts]
+    parts = list(texts)
+    others = [place for place, each in enumerate(is_ascii) if not each]
+    for place, part in zip(others, _plain_words(texts, others), strict=True):
+        parts[place] = part
+    lengths = np.fromiter(map(len, parts), np.int64, len(parts))
+    lengths[others] = [len(parts[place].encode()) for place in others]
+    data = _BORDER + "\n".join(parts).encode().lower() + _BORDER
+    # Where the text after each text begins.
+    ends = np.cumsum(lengths + 1) + len(_BORDER)
+    characters = np.frombuffer(data, np.uint8)
+    is_word = _word_characters(np.frombuffer(data.translate(_KINDS), np.uint8))
+    if others:  # only words are left, whose letters may have several bytes
+        inner = slice(len(_BORDER), ends[-1])
+        is_read = np.repeat(is_ascii, lengths + 1)
+        is_word[inner] = np.where(is_read, is_word[inner], characters[inner] > _SPACE)
+    # Each word with the character after it, which becomes a space.
+    is_kept = is_word.copy()
+    is_kept[1:] |= is_word[:-1]
+    kept = np.where(is_word, characters, _SPACE)[is_kept]
+    word_ends = np.flatnonzero(kept == _SPACE) + 1
+    starts = np.concatenate([[0], word_ends])
+    column = pa.StringArray.from_buffers(
+        len(word_ends), pa.py_buffer(starts.astype(np.int32)), pa.py_buffer(kept)
+    ).dictionary_encode()
+    distinct = "".join(column.dictionary.to_pylist()).split(" ")[:-1]
+    places = np.searchsorted(np.flatnonzero(is_kept & ~is_word), ends)
+    offsets = np.concatenate([[0], places])
+    borders = starts[offsets].tolist()
+    content = kept.tobytes()
+    for place, (start, end) in enumerate(itertools.pairwise(borders)):
+        if is_ascii[place]:
+            parts[place] = content[start:end].rstrip().decode()
+    return TextWords(parts, distinct, column.indices.to_numpy(), offsets)
+
+
+def _plain_words(texts: Sequence[str], places: Sequence[int]) -> Iterator[str]:
+    """The words of the texts at these places, joined by spaces."""
+    chunks = [texts[place].split(" ") for place in places]
+    distinct = list(dict.fromkeys(itertools.chain.from_iterable(chunks)))
+    words_of = dict(zip(distinct, _WORDS.values_of(distinct), strict=True))
+    for of_text in chunks:
+        yield " ".join(filter(None, map(words_of.__getitem__, of_text)))
+
+
+def _word_characters(kinds: np.ndarray) -> np.ndarray:
+    """Whether each byte belongs to a word, by the pattern of `words`: bool [N].
 
     Args:
-      chunks: the chunks of T texts.
-      lengths: int64, the number of values of each distinct chunk. The values of all
-          distinct chunks follow each other, in the order of `chunks.distinct`.
-
-    Returns:
-      The indices of the values of all texts, int64 [M], and where the indices of each
-      text begin, int64 [T + 1].
+      kinds: uint8 [N], the kinds of the bytes.
     """
-    counts = lengths[chunks.numbers]
-    before = sums_before(counts)
-    shifts = sums_before(lengths)[chunks.numbers] - before[:-1]
-    return np.arange(before[-1]) + np.repeat(shifts, counts), before[chunks.offsets]
-
-
-def join_words(chunks: Chunks) -> list[str]:
-    """The words of each text, joined by spaces."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    joined = chunks.distinct_words
-    has_words = np.fromiter(map(bool, joined), bool, len(joined))
-    is_kept = has_words[chunks.numbers]
-    kept_before = sums_before(is_kept).astype(np.int32)
-    kept = pa.DictionaryArray.from_arrays(
-        chunks.numbers[is_kept], pa.array(joined, pa.string())
+    is_word = (kinds & _OF_WORDS) != 0
+    marks = np.flatnonzero(kinds & _MARKS)
+    mark, before, after = kinds[marks], kinds[marks - 1], kinds[marks + 1]
+    joins = np.where(
+        mark == _HYPHEN,
+        is_word[marks - 1] & is_word[marks + 1],
+        (before == _DIGIT) & (after == _DIGIT),
     )
-    lists = pa.ListArray.from_arrays(
-        kept_before[chunks.offsets], kept.dictionary_decode()
-    )
-    texts: list[str] = pc.binary_join(lists, " ").to_pylist()  # pyright: ignore[reportAttributeAccessIssue]  # Made at import.
-    return texts
+    # `u.s`: a single letter on each side.
+    around = kinds[marks - 2] | kinds[marks + 2]
+    is_alone = (before == _LETTER) & (after == _LETTER)
+    is_alone &= (around & (_OF_WORDS | _UNDERSCORE)) == 0
+    joins |= (mark == _POINT) & is_alone
+    is_word[marks[joins]] = True
+    return is_word
 
 
 _WORDS = ChunkCache(lambda chunks: map(" ".join, map(words, chunks)))

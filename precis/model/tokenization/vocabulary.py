@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 from precis.model.errors import UsageError
-from precis.model.text.words import UNSPACED_BLOCKS, batches_of_texts, chunk_lists
+from precis.model.text.chunks import batches_of_texts, chunk_lists
+from precis.model.text.words import UNSPACED_BLOCKS
 from precis.model.tokenization.wordpiece import (
     JOINER,
     LINE_BREAK,

@@ -27,13 +27,13 @@ import numpy as np
 
 from precis.model import files
 from precis.model.errors import DataError
-from precis.model.text.words import (
-    ChunkCache,
+from precis.model.text.chunks import (
     Chunks,
     batches_of_texts,
     in_order_of_texts,
     split_chunks,
 )
+from precis.model.text.words import ChunkCache
 
 PAD, UNKNOWN, START, END = "[PAD]", "[UNK]", "[START]", "[END]"
 _WAY_OUT = "restore the file or run `precis prepare` again"

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from precis.model import files
-from precis.model.text.words import read_chunks
+from precis.model.text.chunks import read_chunks
 from precis.pipelines.run.job import TASKS_FOLDER
 
 CHUNKS = pa.list_(pa.dictionary(pa.int32(), pa.string()))

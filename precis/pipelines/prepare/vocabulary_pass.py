@@ -26,8 +26,8 @@ from precis.model.extractive.oracle import oracle_sentences
 from precis.model.progress.counters import enter_step
 from precis.model.rouge import ROUGE_SCORE, variant_of
 from precis.model.text.article import Article
+from precis.model.text.chunks import chunk_lists
 from precis.model.text.normalization import normalise
-from precis.model.text.words import chunk_lists
 from precis.model.tokenization import vocabulary
 from precis.model.tokenization.folder import (
     SOURCE_TOKENIZER_FOLDER,

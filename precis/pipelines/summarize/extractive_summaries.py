@@ -15,7 +15,7 @@ from precis.model.extractive.terms import Terms, find_terms
 from precis.model.rouge import reads
 from precis.model.text.article import Article
 from precis.model.text.length_limit import line_size
-from precis.model.text.words import join_words, split_chunks
+from precis.model.text.words import read_words
 from precis.pipelines.tables.columns import round_score
 
 if TYPE_CHECKING:  # It imports TensorFlow.
@@ -49,7 +49,7 @@ def neural_scores(
     ]
 
 
-def read_words(
+def find_article_terms(
     articles: Sequence[Article], methods: Sequence[str]
 ) -> Sequence[Terms | None]:
     """Reads the words of articles for the methods and the measures.
@@ -66,15 +66,14 @@ def read_words(
     pieces = [article.pieces for article in articles]
     sentences = [text for of_article in pieces for text in of_article[:-1]]
     heads = [of_article[-1] for of_article in pieces]
-    chunks = split_chunks(sentences + heads)
+    words = read_words(sentences + heads)
     terms: list[Terms | None] = [None] * len(articles)
     if NEURAL in methods or not TERM_METHODS.keys().isdisjoint(methods):
         texts = [article.sentence_texts for article in articles]
         languages = [article.language for article in articles]
-        terms = [*find_terms(texts, languages=languages, chunks=chunks)]
-    words = join_words(chunks)
-    sentence_words = iter(words)
-    for article, head in zip(articles, words[len(sentences) :], strict=True):
+        terms = [*find_terms(texts, languages=languages, words=words)]
+    sentence_words = iter(words.joined)
+    for article, head in zip(articles, words.joined[len(sentences) :], strict=True):
         body = itertools.islice(sentence_words, len(article.sentences))
         article.keep_words([*body, head])
     return terms

@@ -42,8 +42,8 @@ from precis.pipelines.run.result_files import TASKS_FOLDER
 from precis.pipelines.summarize.document_encoder import ENCODE, DocumentEncoder
 from precis.pipelines.summarize.extractive_summaries import (
     EXTRACT,
+    find_article_terms,
     neural_scores,
-    read_words,
 )
 from precis.pipelines.summarize.options import WRITE_SENTENCES
 from precis.pipelines.summarize.summary_rows import Models, SummaryRow, run_columns
@@ -303,7 +303,7 @@ class WindowSummarizer:
 
     def _read_words(self, rows: Sequence[SummaryRow]) -> Sequence[Terms | None]:
         articles = [row.article for row in rows]
-        return read_words(articles, self._settings.options.methods)
+        return find_article_terms(articles, self._settings.options.methods)
 
     def _check(self, stage: str, rows: Sequence[SummaryRow]) -> None:
         """Stops the job if a stage fails for every document. A corpus of fewer than

@@ -24,7 +24,7 @@ from precis.model.extractive.features import FEATURE_COUNT, features_of_all
 from precis.model.extractive.methods import METHODS, lsa, random
 from precis.model.extractive.terms import find_terms
 from precis.model.text.stop_words import STOP_WORDS, TOKENISED_FRAGMENTS
-from precis.model.text.words import split_chunks, words
+from precis.model.text.words import read_words, words
 
 
 def test_random_is_drawn_from_the_text():
@@ -83,11 +83,11 @@ def test_terms_are_the_stems_of_the_words_of_each_sentence(is_english):
     documents += ODD_DOCUMENTS.values()
     documents += [long_document(9, seed=n) for n in range(5)]
     texts = [text for document in documents for text in document]
-    chunks = split_chunks([*texts, "A head without a sentence."])
+    read = read_words([*texts, "A head without a sentence."])
     stem = PorterStemmer().stem if is_english else str.casefold
     languages = None if is_english else ["xx"] * len(documents)
     for _ in range(2):  # unknown words, then known ones
-        together = find_terms(documents, languages=languages, chunks=chunks)
+        together = find_terms(documents, languages=languages, words=read)
         for document, terms in zip(documents, together, strict=True):
             each = [(n, word) for n, s in enumerate(document) for word in words(s)]
             assert terms.rows.tolist() == [n for n, _ in each]

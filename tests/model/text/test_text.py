@@ -13,7 +13,7 @@ from precis.model.text.article import Article
 from precis.model.text.boilerplate import story_start
 from precis.model.text.document import TextSettings
 from precis.model.text.normalization import normalise
-from precis.model.text.words import join_words, split_chunks, words
+from precis.model.text.words import read_words, words
 
 ARTICLES = read_table("articles")
 
@@ -172,13 +172,24 @@ ODD_TEXTS = [
 
 
 def test_words_of_many_texts_are_those_of_each():
-    chunks = split_chunks(["Rain fell .", "Mid-May ( rain ) fell"])
-    assert chunks.distinct == ["Rain", "fell", ".", "Mid-May", "(", "rain", ")"]
-    assert chunks.numbers.tolist() == [0, 1, 2, 3, 4, 5, 6, 1]
-    assert chunks.offsets.tolist() == [0, 3, 8]
-    assert join_words(chunks) == ["rain fell", "mid-may rain fell"]
-    joined = join_words(split_chunks(ODD_TEXTS))
-    assert joined == [" ".join(words(text)) for text in ODD_TEXTS]
+    read = read_words(["Mid-May ( rain ) fell.", "-", "Rain"])
+    assert read.joined == ["mid-may rain fell", "", "rain"]
+    assert read.distinct == ["mid-may", "rain", "fell"]
+    assert (read.numbers.tolist(), read.offsets.tolist()) == (
+        [0, 1, 2, 1],
+        [0, 3, 3, 4],
+    )
+    assert read_words([]).joined == read_words([]).distinct == []
+    rng = random.Random(1)
+    letters = "aZ09'.,-_ \n\"é’я"
+    texts = ["".join(rng.choices(letters, k=rng.randrange(9))) for _ in range(20_000)]
+    texts += ODD_TEXTS
+    joined = [" ".join(words(text)) for text in texts]
+    assert read_words(texts).joined == joined
+    # Joined words are read as the same words.
+    read = read_words(joined)
+    own = [read.distinct[number] for number in read.numbers.tolist()]
+    assert own == " ".join(filter(None, joined)).split(" ")
     # In a run, too.
     texts = ["(CNN) -- Rain fell.It was cold.\nNobody came --", *ODD_TEXTS]
     lines = [{"article": text} for text in texts]

@@ -9,8 +9,8 @@ from precis.model.extractive.config import SelectionConfig
 from precis.model.text.article import Article
 from precis.pipelines.summarize.extractive_summaries import (
     choose_sentences,
+    find_article_terms,
     neural_scores,
-    read_words,
 )
 from precis.pipelines.summarize.options import SummarizeOptions
 from precis.pipelines.summarize.summary_settings import check_methods
@@ -36,7 +36,7 @@ class Scorer:
 
 def choose(*methods, references=(None, None), selector=None, **selection):
     config = SelectionConfig(**{"sentences": 2, **selection})
-    terms_of_all = scores_of_all = read_words(PARSED, methods)
+    terms_of_all = scores_of_all = find_article_terms(PARSED, methods)
     if selector:
         scores_of_all = neural_scores(PARSED, selector, terms_of_all)
     extracts = [

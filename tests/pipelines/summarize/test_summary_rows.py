@@ -33,7 +33,7 @@ from precis.pipelines.corpus.sample.generator import document
 from precis.pipelines.corpus.task import Position
 from precis.pipelines.run.options import read_flags
 from precis.pipelines.summarize.document_encoder import DocumentEncoder
-from precis.pipelines.summarize.extractive_summaries import read_words
+from precis.pipelines.summarize.extractive_summaries import find_article_terms
 from precis.pipelines.summarize.options import SUMMARY_OPTIONS, SummarizeOptions
 from precis.pipelines.summarize.summary_rows import Models, SummaryRow
 from precis.pipelines.summarize.summary_settings import (
@@ -175,7 +175,7 @@ def finished(line, summaries, tokenizer, **flags):
         tokenizer, max_source_tokens=MAX_SOURCE_TOKENS, options=settings.options
     )
     (row.source,) = encoder.encode([article], [None])
-    (row.terms,) = read_words([article], settings.options.methods)
+    (row.terms,) = find_article_terms([article], settings.options.methods)
     row.passages = [summaries]
     row.extract()
     row.finish()
