@@ -26,6 +26,7 @@ def test_a_decoder_only_network_has_as_many_blocks_as_both_sides(size):
     other = named_network(size, architecture="decoder_only", **TOKENIZER)
     assert other.layers == config.encoder_layers + config.decoder_layers
     assert (other.width, other.heads) == (config.width, config.heads)
+    assert other.feed_forward == config.feed_forward == 4 * config.width
     assert (config.vocabulary_size, config.pad_id) == (100, 3)
 
 

@@ -111,8 +111,10 @@ def test_a_picture_has_the_tokens_read_most():
 def test_each_head_has_a_map_of_its_weights(tmp_path):
     attention = weights_of(columns=["▁Os", "$5", "▁␤", "it"])
     figure = draw(attention)
-    maps = [axes.images[0].get_array() for axes in figure.axes if axes.images]
+    images = [axes.images[0] for axes in figure.axes if axes.images]
+    maps = [image.get_array() for image in images]
     np.testing.assert_array_equal(maps, attention.weights)
+    assert all(image.norm([0, 1]).tolist() == [0, 1] for image in images)
     texts = texts_of(figure)
     assert {"$5", "▁↵", "it", "##ll"} < set(texts)
     figure.savefig(tmp_path / "drawn.png")

@@ -43,6 +43,8 @@ from precis.model.training import generator
 from precis.model.training.generator import GeneratorTraining
 from precis.model.training.loop import export_training, run_steps
 from precis.model.training.state import Training
+from precis.pipelines.run.job_progress import shown
+from precis.pipelines.run.options import ProgressOptions
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -307,7 +309,7 @@ class SlowTraining(Training):
     def make_step(self, batches):
         def step(batch):
             time.sleep(0.002)
-            return {"loss": 1.0 if batch < 44 else np.nan}
+            return {"loss": 1.0 if batch < 44 else np.nan, "tokens": 7}
 
         return step
 
@@ -327,9 +329,12 @@ def test_the_time_that_is_left_is_told_once_after_the_first_steps(
     nothing = {"network": None, "optimizer": None, "settings": {}, "provenance": {}}
     pace = training_config(steps=steps, checkpoint_steps=10_000)
     training = SlowTraining(str(tmp_path), pace=pace, **nothing)
-    with pytest.raises(DataError, match="not finite at step 45"):
+    display = shown("train", ProgressOptions(progress="json"))
+    with display, pytest.raises(DataError, match="not finite at step 45"):
         run_steps(training)
-    assert re.match(line, said := capsys.readouterr().err.strip()), said
+    *others, last = map(json.loads, capsys.readouterr().err.splitlines())
+    assert last["tokens"] == 7 * last["documents"] > 0
+    assert re.match(line, said := "".join(each.get("message", "") for each in others))
     assert said.endswith("to shorten it") == (steps == 30_000_030)
 
 

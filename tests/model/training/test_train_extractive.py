@@ -233,7 +233,8 @@ def test_a_training_writes_a_bundle(undisturbed, records, encoder):
     assert provenance["validation"] == best["validation"]
     assert provenance["records_fingerprint"] == load_dataset(records).fingerprint
     assert provenance["encoder"] == load_encoder_bundle(encoder).model_id
-    assert provenance["training"].items() >= {"epochs": 2, "dropout": 0.3}.items()
+    expected = {"epochs": 2, "dropout": 0.3, "shuffled_share": 0.0}
+    assert provenance["training"].items() >= expected.items()
     # The encoder is not trained, and features are scaled by the training articles.
     weights = safetensors.numpy.load_file(undisturbed / "weights.safetensors")
     for weight in load_encoder_bundle(encoder).encoder.weights:

@@ -233,6 +233,9 @@ def test_records_like_another_format_are_records(tmp_path):
     (tmp_path / "a.jsonl").write_text(json.dumps(record))
     (lost,) = read_corpus(f"jsonl:{tmp_path}/a.jsonl")[1]
     assert lost.reason == "missing_field"
+    (tmp_path / "a.jsonl").write_text(f"id,article\n{LINE}\n")
+    lost, document = read_corpus(f"jsonl:{tmp_path}/a.jsonl")[1]
+    assert lost.reason == "invalid_json" and document.article == TEXT
 
 
 def test_binary_records_have_no_encoding(tmp_path):

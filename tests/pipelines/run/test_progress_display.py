@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 import threading
 
@@ -93,6 +94,10 @@ def test_the_line_of_a_stage():
         name = state[0] if state else ""
         measured = measure_stages(job, counts, now=114.4, began=100.0, state=name)
         assert plain_line(measured) == line
+        (bar,) = job_progress._table([measured]).columns[1].cells
+        share = bar.percentage_completed  # None is a bar that only moves.
+        shown_share = [] if share is None or name else [f"{share:.0f}%"]
+        assert re.findall("[0-9]+%", line) == shown_share
 
 
 def test_the_first_documents_and_what_compiles_for_them_say_nothing_of_the_rate():
