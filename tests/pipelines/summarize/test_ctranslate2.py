@@ -20,11 +20,7 @@ from support.summarize_runs import manifest_of, rows_of, settings_of
 from precis.model.bundle.ctranslate2_model import converted_bundle
 from precis.model.bundle.network_bundle import open_bundle
 from precis.model.errors import UsageError
-from precis.model.extractive.config import SelectionConfig
-from precis.model.search.config import SearchConfig
 from precis.pipelines.bundles.import_checkpoint import import_checkpoint
-from precis.pipelines.summarize.options import SummarizeOptions
-from precis.pipelines.summarize.summary_settings import choose_engine
 
 pytestmark = pytest.mark.parity
 if importlib.util.find_spec("ctranslate2") is None:
@@ -143,22 +139,12 @@ def test_auto_takes_it_for_equal_tokens(bundle, corpus, tmp_path, monkeypatch, c
     assert "other settings: --engine ctranslate2 there, not given here" in said
 
 
-@pytest.mark.parametrize(("kind", "flags", "reason"), read_table("refusals")["rules"])
-def test_auto_says_which_rule_could_change_a_token(kind, flags, reason, bundle, capsys):
-    settings = settings_of(bundle=bundle(kind), **{**AUTO, **flags})
-    assert settings.options.engine == "tensorflow"
-    assert re.search(f"may write other tokens, as .*{reason}", capsys.readouterr().err)
-
-
-def test_auto_leaves_accelerators_and_summarizers_to_tensorflow(monkeypatch, capsys):
-    options = SummarizeOptions(output="o", bundle="b", write="sentences", engine="auto")
-    configs = options, SelectionConfig(), SearchConfig()
-    assert choose_engine(*configs) == "tensorflow"
-    monkeypatch.setattr("precis.model.processes._DEVICES", (os.devnull,))
-    assert choose_engine(*configs) == "tensorflow"
-    first, second = capsys.readouterr().err.splitlines()
-    assert "for b: a summarizer needs the probability of each token" in first
-    assert "for b: this machine has an accelerator" in second
+def test_auto_says_which_rule_of_a_network_could_change_a_token(bundle, capsys):
+    for kind, reason in read_table("refusals")["rules of networks"].items():
+        settings = settings_of(bundle=bundle(kind), **AUTO)
+        assert settings.options.engine == "tensorflow"
+        said = capsys.readouterr().err
+        assert re.search(f"may write other tokens, as {reason}", said)
 
 
 def test_a_network_is_converted_once_or_elsewhere_for_a_while(bundle, monkeypatch):

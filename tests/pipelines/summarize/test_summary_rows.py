@@ -3,12 +3,18 @@ quality, and the text to show.
 """
 
 import os
+import re
 import shutil
+import sys
 from collections import Counter
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 
 import numpy as np
 import pytest
+from support import read_table
 from support.extractive_documents import sentences_of
+from support.small_checkpoint import write_checkpoint, write_tokenizer
 from support.summarize_runs import (
     MAX_SOURCE_TOKENS,
     articles_of,
@@ -21,6 +27,7 @@ from support.summarize_runs import (
 from precis.model import files
 from precis.model.config import WriterKind
 from precis.model.errors import DataError, UsageError
+from precis.model.extractive.config import SelectionConfig
 from precis.model.inference.passages import BEST_SENTENCES, EncodedDocument
 from precis.model.inference.selector_bundle import load_selector
 from precis.model.inference.summarizer import LineOrigin, Summary
@@ -28,7 +35,9 @@ from precis.model.keyphrases.candidates import frequent_keyphrases
 from precis.model.keyphrases.classifier import KeyphraseModel
 from precis.model.keyphrases.references import reference_phrases
 from precis.model.keyphrases.training import train_classifier
+from precis.model.search.config import SearchConfig
 from precis.model.tokenization.wordpiece import Tokenizer
+from precis.pipelines.bundles.import_checkpoint import import_checkpoint
 from precis.pipelines.corpus.sample.generator import document
 from precis.pipelines.corpus.task import Position
 from precis.pipelines.run.options import read_flags
@@ -38,6 +47,7 @@ from precis.pipelines.summarize.options import SUMMARY_OPTIONS, SummarizeOptions
 from precis.pipelines.summarize.summary_rows import Models, SummaryRow
 from precis.pipelines.summarize.summary_settings import (
     SummarySettings,
+    choose_engine,
     read_model_ids,
 )
 from precis.pipelines.summarize.window_summarizer import WindowSummarizer
@@ -161,6 +171,43 @@ def test_an_instruction_is_refused_where_no_model_reads_it(bundle):
     told = settings_of(max_words=9)._replace(writer=WriterKind.LANGUAGE_MODEL).described
     assert told["instruction"].startswith("Summarize the following document in two")
     assert told["instruction"].endswith(" alone. Write at most 9 words.")
+
+
+def test_auto_is_ctranslate2_where_no_token_can_change(tmp_path, monkeypatch, capsys):
+    """The choice reads a network and settings alone, so an empty module is enough."""
+    write_checkpoint(tmp_path, kind="t5", generation=None)
+    write_tokenizer(tmp_path)
+    bundle = str(tmp_path / "bundle")
+    import_checkpoint(checkpoint=str(tmp_path), output=bundle)
+    same = {"beam_width": 3, "no_repeat_ngram": 0, "min_summary_tokens": 0}
+    same |= {"early_stopping": "first_k"}
+
+    def check(engine, reason, **flags):
+        settings = settings_of(bundle=bundle, engine="auto", **{**same, **flags})
+        assert settings.options.engine == engine
+        said = f"summarize: --engine auto is {engine} for {bundle}: {reason}"
+        assert re.search(said, capsys.readouterr().err.strip())
+
+    for name in (
+        "ctranslate2",
+        searcher := "precis.model.inference.ctranslate2_searcher",
+    ):
+        monkeypatch.setitem(sys.modules, name, None)  # as if not installed
+    check("tensorflow", r"ctranslate2 is not installed; pip install '.*.ctranslate2.'$")
+    empty = ModuleType("ctranslate2")
+    empty.__spec__ = ModuleSpec("ctranslate2", None)
+    monkeypatch.setitem(sys.modules, "ctranslate2", empty)
+    monkeypatch.delitem(sys.modules, searcher)
+    monkeypatch.setattr("precis.model.processes._DEVICES", ())
+    check("ctranslate2", "it writes the same tokens as tensorflow$")
+    for flags, reason in read_table("refusals")["rules"]:
+        check("tensorflow", f"ctranslate2 may write other tokens, as {reason}", **flags)
+    options = SummarizeOptions(output="o", bundle="b", write="sentences", engine="auto")
+    choose_engine(options, SelectionConfig(), SearchConfig())
+    said = "auto is tensorflow for b: a summarizer needs the probability of each token"
+    assert said in capsys.readouterr().err
+    monkeypatch.setattr("precis.model.processes._DEVICES", (os.devnull,))
+    check("tensorflow", "this machine has an accelerator$")
 
 
 def finished(line, summaries, tokenizer, **flags):
