@@ -8,7 +8,8 @@ import sys
 
 import pyarrow.parquet as pq
 from support.command_line import write_jsonl
-from support.summarize_runs import manifest_of, rows_of
+from support.marked_corpus import LANGUAGES, marked_documents
+from support.summarize_runs import first_rows, manifest_of, rows_of
 
 from precis.pipelines.summarize.groups import _methods
 from precis.pipelines.summarize.summary_settings import read_settings
@@ -77,3 +78,11 @@ def test_each_document_has_the_method_for_its_kind(tmp_path):
 def test_a_group_takes_no_sentences_that_a_reference_or_chance_chose():
     settings = read_settings({"extractive": "neural,oracle,random"})
     assert list(_methods(settings)) == ["neural", "lead"]
+
+
+def test_the_builtin_selector_reads_no_other_language():
+    for row in first_rows(marked_documents(dict.fromkeys(LANGUAGES, 1))):
+        is_english = row["language"] == "en"
+        assert row["extractive_method"] == ("neural" if is_english else "lead")
+        dates = row["extractive_quality"]["unsupported_dates"]
+        assert dates == ([] if is_english else None)
