@@ -74,7 +74,7 @@ def test_a_decoder_only_network_reads_source_and_summary_as_one(records_folder):
     rows = attention.rows
     assert attention.columns[-len(rows) :] == ["[START]", *rows[:-1]]
     message = "`block=cross`: this network has no such block, only encoder, self, .*"
-    with pytest.raises(UsageError, match=f"{message}self covers both source and summ"):
+    with pytest.raises(UsageError, match=f"{message}covers both source and summary"):
         read_attention(bundle, TEXT, SUMMARY, block="cross", layer=1)
 
 

@@ -128,7 +128,7 @@ def test_records_that_are_not_as_they_were_written_are_refused(
     path = Path(folder) / name
     content = change(path.read_bytes())
     path.unlink() if content is None else path.write_bytes(content)
-    message = f"^{path}: {problem}.*; run the same `precis prepare` command again, whic"
+    message = f"^{path}: {problem}.*; run the same `precis .* again, which repairs it"
     with pytest.raises(DataError, match=message):
         load_dataset(folder)
 

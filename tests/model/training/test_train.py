@@ -410,7 +410,7 @@ def test_the_first_record_set_is_validated_on_and_needs_the_split(
     both = [records_folder, str(unvalidated)]
     prepare_training(both, tmp_path / "out", validation_steps=4)
     prepare_training(both[::-1], tmp_path / "out")
-    match = f"{unvalidated} has no records of the split 'validation'; prepare again"
+    match = f"{unvalidated} .* 'validation'; prepare again with another `output=`"
     with pytest.raises(UsageError, match=match):
         prepare_training(both[::-1], tmp_path / "out", validation_steps=4)
 

@@ -159,7 +159,7 @@ def test_a_file_holds_flags_of_precis_and_of_beam_and_those_beside_it_win(tmp_pa
         ("a.yaml", "verbose: true", "has no flag 'verbose'; remove it"),
         ("a.yaml", "a: [", "a.yaml cannot be read as YAML or JSON: .*; correct the f"),
         ("a.json", "{", "a.json cannot be read as YAML or JSON: .*; correct the file"),
-        ("a.json", '{"coats": "x"}', "a.json: `coats=` must be a whole number, not 'x"),
+        ("a.json", '{"coats": "x"}', "json: `coats=` must be a whole number, not 'x'"),
         ("a.yaml", "coats: 1\ncoats: 2", "coats is given twice; remove one"),
         ("a.yaml", "? [a]\n: b", "a.yaml cannot be read as YAML or JSON: .*unhashable"),
         ("a.yaml", "coats: !!bool x", "a.yaml cannot be read as YAML or JSON: 'x'"),

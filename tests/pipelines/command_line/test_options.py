@@ -79,7 +79,7 @@ LEAST = "must be at least"
         (SummarizeOptions, {"window_documents": 0}, f"window_documents {LEAST}"),
         (SummarizeOptions, {"written_sentences": 0}, f"{LEAST} 1, not 0"),
         (SummarizeOptions, {"search_processes": -1}, "but is -1; 0 means"),
-        (SummarizeOptions, {"precision": "float8"}, "`precision=` must be one of floa"),
+        (SummarizeOptions, {"precision": "float8"}, "`precision=` .* mean float32[?]"),
         (EvaluateOptions, {"resamples": 0}, f"`resamples=` {LEAST} 1, not 0"),
     ],
 )
@@ -115,18 +115,18 @@ def test_a_field_says_what_it_affects():
 @pytest.mark.parametrize(
     ("settings", "writer", "message"),
     [
-        (SearchConfig(beam_width=2), None, "`beam_width=2` has no effect without `bun"),
-        (SummarizeOptions(output="o", engine="ctranslate2"), None, "`engine=ctransl"),
-        (SummarizeOptions(output="o", task_prefix="a: "), None, "`task_prefix=a: ` ha"),
-        (SummarizeOptions(output="o", requests=3), NETWORK, "where a network w"),
-        (SummarizeOptions(output="o", keyphrases=3), None, "^keyphrases=3 has no eff"),
-        (FallbackConfig(fallback="always"), None, "`fallback=always` has no effect wi"),
-        (FallbackConfig(min_confidence=0.5), NETWORK, "`min_confidence=0.5` has no ef"),
-        (GroupOptions(order_by="day"), None, "`order_by=day` has no effect without `g"),
+        (SearchConfig(beam_width=2), None, "`beam_width=2` has no effect without"),
+        (SummarizeOptions(output="o", engine="ctranslate2"), None, "`engine=.*effect"),
+        (SummarizeOptions(output="o", task_prefix="a: "), None, "task_prefix=.*effect"),
+        (SummarizeOptions(output="o", requests=3), NETWORK, "`requests=3` .*network"),
+        (SummarizeOptions(output="o", keyphrases=3), None, "^keyphrases=3 .*effect"),
+        (FallbackConfig(fallback="always"), None, "`fallback=always` has no effect"),
+        (FallbackConfig(min_confidence=0.5), NETWORK, "`min_confidence=.*effect where"),
+        (GroupOptions(order_by="day"), None, "`order_by=day` has no effect"),
     ],
 )
 def test_what_has_no_effect_is_refused(settings, writer, message):
-    with pytest.raises(UsageError, match=message):
+    with pytest.raises(UsageError, match=f"{message}.*; leave it out$"):
         options.check_effects([settings], writer)
 
 

@@ -149,7 +149,7 @@ def test_a_row_of_types_is_no_document(tmp_path):
     types = "Nullable(Decimal(9, 2))\tString"
     (tmp_path / "b.tsv").write_text(f"id\tarticle\n{types}\n1\tSnow fell.\n")
     words = "the types of its columns in its second row"
-    with pytest.raises(UsageError, match=f"{words}.*; write it with FORMAT TSVWithN"):
+    with pytest.raises(UsageError, match=f"{words}.*FORMAT TSVWithNames, or `sed 2d"):
         read_corpus(f"csv:{tmp_path}/b.tsv")
     (tmp_path / "a.tsv").write_text("id\tarticle\nString\tRain fell on Oslo.\n")
     document, lost = read_corpus(f"csv:{tmp_path}/*.tsv")[1]

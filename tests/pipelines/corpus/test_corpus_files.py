@@ -137,8 +137,8 @@ def test_a_folder_of_texts_gives_paths_as_ids(tmp_path):
     ("mark", "words"),
     [
         ("_delta_log/0.json", "a Delta table, .*; read it with --corpus delta:{}"),
-        ("metadata/v1.metadata.json", "an Iceberg table, .*; write its rows"),
-        (".hoodie/hoodie.properties", "a Hudi table, .*; write its rows"),
+        ("metadata/v1.metadata.json", "an Iceberg table, .*; write .* and name those$"),
+        (".hoodie/hoodie.properties", "a Hudi table, .*; write .* and name those$"),
     ],
 )
 @pytest.mark.parametrize("root", ["{}", "memory://{}"])

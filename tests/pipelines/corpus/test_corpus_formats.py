@@ -65,7 +65,7 @@ def test_the_delimiter_is_found_or_named(tmp_path, delimiter):
     found = [(d.document_id, d.article) for d in records]
     assert found == [("1", "One, two; three."), ("2", "T")]
     assert delimiter == "#" or read_corpus(corpus)[1] == records
-    with pytest.raises(UsageError, match="--delimiter must be one char.* not '::'"):
+    with pytest.raises(UsageError, match="delimiter must be one character, .*'::'"):
         CorpusOptions(corpus="csv:a", delimiter="::")
 
 
@@ -77,10 +77,8 @@ def test_fields_within_fields_are_read(tmp_path):
     for scheme in ("jsonl", "parquet"):
         document, lost = read_corpus(f"{scheme}:{tmp_path}/a.{scheme}", **flags)[1]
         assert (document.article, document.metadata) == ("One.", {"doc.meta.n": 1})
-        assert (lost.reason, lost.detail[:21]) == (
-            "missing_field",
-            "'doc.body' is missing",
-        )
+        assert lost.reason == "missing_field"
+        assert lost.detail.startswith("'doc.body' is missing or null")
         with pytest.raises(UsageError, match="it has 'doc', .*'doc.body'"):
             read_corpus(f"{scheme}:{tmp_path}/a.{scheme}")
 
@@ -178,8 +176,8 @@ WRITERS = {
     "arrow": "Arrow; --corpus arrow:.*reads its rows",
     "stream": "Arrow; --corpus arrow:.*reads its rows",
     "orc": "ORC; `python -c .*format='orc'.* FILE` makes Parquet$",
-    "sqlite": "SQLite; `sqlite3 -csv -header FILE 'select ",
-    "avro": "Avro; `fastavro FILE > NEW.jsonl`",
+    "sqlite": "SQLite; `sqlite3 -csv -header FILE 'select .* NEW.csv` makes CSV$",
+    "avro": "Avro; `fastavro FILE > NEW.jsonl` makes JSON lines$",
 }
 
 
@@ -201,19 +199,19 @@ LISTS = {"refs": [{"n": 1}], "more": [{}], "id": "x", "article": None}
 
 def test_records_of_another_format_are_named(tmp_path):
     for scheme, content, words in (
-        ("jsonl", f'id,article\n1,"{TEXT}"\n', "it is CSV; --corpus csv:FILE reads"),
-        ("jsonl", f"id\tarticle\n\n1\t{TEXT}\n", "it is CSV; --corpus csv:FILE reads"),
-        ("parquet", f"id,article\n1,{TEXT}\n", "it is CSV; --corpus csv:FILE reads"),
-        ("csv", f"{LINE}\n" * 2, "it is JSON lines; --corpus jsonl:FILE reads"),
-        ("parquet", f"{LINE}\n" * 2, "it is JSON lines; --corpus jsonl:FILE reads"),
-        ("jsonl", f"{PRETTY}\n" * 2, "it is JSON over lines; `jq -c . FILE` m"),
-        ("jsonl", f"\x1e{LINE}\n" * 2, "it is JSON after .*; `tr -d '.036' < FILE | j"),
-        ("jsonl", LINE * 2, "it is JSON objects in one line; `jq -c . FILE` makes"),
-        ("jsonl", f"{LINE},\n" * 2, "lines with commas; `sed 's/,\\$//' FILE` takes"),
-        ("jsonl", json.dumps(LISTED), "it is JSON with a list; `jq -c '.data.*' FILE`"),
-        ("jsonl", json.dumps(LISTED, indent=1), "with a list; `jq -c '.data.*' FILE`"),
-        ("jsonl", LARGE, "it is JSON with a list; `jq -c '.data.*' FILE` makes JSON l"),
-        ("jsonl", json.dumps(LISTS, indent=1), "JSON over lines; `jq -c . "),
+        ("jsonl", f'id,article\n1,"{TEXT}"\n', "CSV; --corpus csv:FILE reads its rows"),
+        ("jsonl", f"id\tarticle\n\n1\t{TEXT}\n", "; --corpus csv:FILE reads its rows"),
+        ("parquet", f"id,article\n1,{TEXT}\n", "CSV; --corpus csv:FILE reads its rows"),
+        ("csv", f"{LINE}\n" * 2, "JSON lines; .* jsonl:FILE reads its records"),
+        ("parquet", f"{LINE}\n" * 2, "JSON lines; .* jsonl:FILE reads its records"),
+        ("jsonl", f"{PRETTY}\n" * 2, "JSON over lines; `jq .* FILE` makes JSON lines"),
+        ("jsonl", f"\x1e{LINE}\n" * 2, "JSON after .*; `tr .*036.*FILE .* JSON lines"),
+        ("jsonl", LINE * 2, "JSON objects in one line; `jq -c . FILE` makes JSON"),
+        ("jsonl", f"{LINE},\n" * 2, "with commas; `sed 's/,.*FILE` takes them off"),
+        ("jsonl", json.dumps(LISTED), "list; `jq -c '.data.*' FILE` makes JSON lines"),
+        ("jsonl", json.dumps(LISTED, indent=1), "data.*' FILE` makes JSON lines of it"),
+        ("jsonl", LARGE, "with a list; `jq -c '.data.*' FILE` makes JSON lines of it"),
+        ("jsonl", json.dumps(LISTS, indent=1), "JSON over lines; `jq -c . FILE` makes"),
         ("jsonl", "\0\4\5 table" * 9, "it is binary data of an unknown format; name"),
         ("csv", f'1,"{TEXT}",x\n', r"a text of \d+ char.*\(echo 'c1,article,c3'; cat "),
     ):

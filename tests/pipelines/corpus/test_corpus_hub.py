@@ -145,7 +145,7 @@ def test_files_are_identified_by_content(hub: SmallHub, folder):
     assert hash_tasks(list_tasks(options)) != before
 
 
-WAYS = "correct the name, or request access on its page and"
+WAYS = "correct the name, or request access on its page and set HF_TOKEN"
 
 
 def test_what_the_hub_does_not_give_is_refused_at_the_start(hub, folder):

@@ -96,7 +96,7 @@ def test_a_column_that_comes_twice_is_refused_if_it_is_read(tmp_path):
         pq.write_table(table, tmp_path / f"{names[1]}.parquet")
     (document,) = read_corpus(f"parquet:{tmp_path}/x.parquet")[1]
     assert document.article == "a"
-    message = r"article.parquet has 2 columns named 'article', but only one can"
+    message = r"parquet has 2 columns named 'article', .*; give each column its own"
     with pytest.raises(UsageError, match=message):
         read_corpus(f"parquet:{tmp_path}/article.parquet")
 
@@ -136,7 +136,7 @@ def test_a_file_without_a_footer_is_lost_by_its_name(tmp_path, damage):
     assert place_and_reason(lost) == (str(path), "file", "file_unreadable")
     assert DAMAGES[damage] in lost.detail
     if damage == "length":
-        message = f"b.parquet cannot be read as Parquet: {NO_SCHEMA} .*; name complete"
+        message = f"b.parquet cannot .* Parquet: {NO_SCHEMA} .*; name complete files"
         with pytest.raises(UsageError, match=message):
             read_corpus(f"parquet:{path}")
 
@@ -159,7 +159,7 @@ def test_a_type_that_pyarrow_does_not_know_costs_nothing_unless_needed(tmp_path)
     (document,) = read_corpus(f"parquet:{path}")[1]
     assert document.article == "A."
     for flag in ("id_field", "keep_fields"):
-        with pytest.raises(UsageError, match="a.parquet: the field 'v' has a type th"):
+        with pytest.raises(UsageError, match="field 'v' has a type .*; write it as a"):
             read_corpus(f"parquet:{path}", **{flag: "v"})
 
 
@@ -238,7 +238,7 @@ def test_arrow_files_are_read_by_batch_until_damage(tmp_path, is_stream):
     content = path.read_bytes()
     path.write_bytes(content[: len(content) // 2])
     if not is_stream:
-        with pytest.raises(UsageError, match="a.arrow cannot be read as Arrow: .*; na"):
+        with pytest.raises(UsageError, match="a.arrow cannot .*; name complete files"):
             read_corpus(f"arrow:{path}")
         return
     documents, (lost,) = parted(read_corpus(f"arrow:{path}")[1])
@@ -252,7 +252,7 @@ def test_a_table_that_is_compressed_as_a_whole_is_named(tmp_path):
         with pytest.raises(UsageError, match="compressed by gzip; `gunzip -c .* reads"):
             read_corpus(f"{scheme}:{tmp_path}/{name}")
     (tmp_path / "b.arrow").write_bytes(b"\1\2\3" * 99)
-    with pytest.raises(UsageError, match="its schema cannot be read: .*; name compl"):
+    with pytest.raises(UsageError, match="schema cannot be .*; name complete files"):
         read_corpus(f"arrow:{tmp_path}/b.arrow")
 
 

@@ -205,7 +205,7 @@ IDS += [(NINE, "2024-05-01T09:00:00")]
 IDS += [(NINE.replace(tzinfo=ZONE), "2024-05-01T07:00:00Z")]
 # Ends of what is said of values that are no ids.
 NO_IDS = (
-    (1.5, "the float 1.5; only whole floats below 2..53 are ids, because others "),
+    (1.5, "the float 1.5; only whole floats below 2..53 .*: write ids as integers or"),
     (2.0**53, "the float 9007199254740992.0; .*: write ids as integers or text"),
     (float("inf"), "the float inf; only whole"),
     (True, "a value of type bool$"),

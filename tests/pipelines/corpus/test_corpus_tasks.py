@@ -19,7 +19,7 @@ from precis.pipelines.corpus.task import FileError
 from precis.pipelines.run.job import hash_tasks
 
 SHARES = "must be from 0 to 1 and add up to at most 1, not"
-SPLITS = "has the splits train, validation, test, not 'dev'"
+SPLITS = "has the splits .*, test, not 'dev'; if .*, name it with --split_field"
 
 
 def test_options_are_refused_before_any_file_is_opened():
@@ -34,8 +34,8 @@ def test_options_are_refused_before_any_file_is_opened():
         ("jsonl:a", {"test_share": -0.1}, f"{SHARES} 0.05 and -0.1"),
         ("jsonl:a", {"validation_share": 0.6, "test_share": 0.6}, f"{SHARES} 0.6 and"),
         ("jsonl:a", {"language": "de-AT"}, "not 'de-AT'; did you mean de"),
-        ("text:a", {"id_field": "x"}, "text: has no fields; flags"),
-        ("sample:", {"keep_fields": "x"}, "no fields; flags such as --article_field"),
+        ("text:a", {"id_field": "x"}, "text: has no fields; flags such as "),
+        ("sample:", {"keep_fields": "x"}, "--article_field are for jsonl, csv, parq"),
         ("jsonl:a", {"data_dir": "d"}, "--data_dir is only for tfds:, not for js"),
         ("sample:", {"split": "dev"}, f"^sample: {SPLITS}"),
         ("jsonl:a", {"split": "dev"}, f"jsonl:a {SPLITS}"),

@@ -100,7 +100,7 @@ def test_the_counts_and_the_dead_letters_are_shown(page):
     assert f"{read} read = {STORMS + 1} written + 0 reused + 0 duplicates" in text
     assert "1 empty + 1 failed" in text and f"records read: {read}" in text
     assert "The counts agree." in text and "read/invalid_json 1 record" in text
-    assert '{"article": <b>broken</b>' in text and "read/empty_article 1 rec" in text
+    assert '{"article": <b>broken</b>' in text and "empty_article 1 record" in text
 
 
 def test_flags_are_counted_alike_everywhere(folder, page):
@@ -200,7 +200,7 @@ def test_articles_that_are_gone_are_named(folder, tmp_path, capsys):
     assert f"{folder}/news.jsonl" in result.missing_reason
     page = Path(result.path).read_text(encoding="utf-8")
     assert "Articles missing for 4 documents: " in page
-    assert "as the run has no evaluation; create it with precis evaluate --in" in page
+    assert "the run has no evaluation; create it with precis evaluate --input" in page
     document = documents_of(page)[0]
     assert document["source"] == {"note": result.missing_reason}
 

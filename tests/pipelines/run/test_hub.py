@@ -115,7 +115,7 @@ def test_a_name_is_its_bundle(hub: SmallHub, tmp_path, monkeypatch, capsys):
     assert not any(TOKEN.encode() in content for content in written)
     with closed_port() as port:
         _use(monkeypatch, f"http://127.0.0.1:{port}", Path(cached).parents[4])
-        with pytest.raises(UsageError, match="acme/new.* could not be reached .*; run"):
+        with pytest.raises(UsageError, match="acme/new.* not .*; run `precis import"):
             local_bundle("hf://acme/new")
         row = precis.summarize_text(TEXTS[0], bundle=TINY, min_source_words=0)
         assert (row["model_id"], row["summary"] != "") == (by_name["model_id"], True)

@@ -65,12 +65,12 @@ def test_a_finished_job_has_nothing_to_do(tmp_path):
 @pytest.mark.parametrize("other", [{"seed": 2}, {"kind": "summaries"}])
 def test_the_folder_of_another_job_is_refused(tmp_path, other):
     job = begin(tmp_path)
-    unfinished = f"^{tmp_path} holds an unfinished job with other settings: .*; finish"
+    unfinished = f"^{tmp_path} holds an unfinished job with other .*; finish that job"
     with pytest.raises(UsageError, match=unfinished):
         begin(tmp_path, **other)
     files.write_bytes(str(tmp_path / "dataset.json"), b"{}")
     finish_job(job)
-    finished = f"^{tmp_path} holds a finished result with other settings: .*; name an"
+    finished = f"^{tmp_path} holds a finished result with other .*; name another"
     with pytest.raises(UsageError, match=finished):
         begin(tmp_path, **other)
 
@@ -131,7 +131,7 @@ def test_a_result_that_lost_success_is_made_again(lost, kept, runs, capfd):
 @pytest.mark.parametrize("name", ["notes.txt", ".hidden", "_tasks_of_mine/x"])
 def test_a_folder_that_no_job_began_is_refused(tmp_path, name):
     files.write_bytes(str(tmp_path / name), b"mine")
-    message = f"^{tmp_path} is not empty and was not made by this command; name an"
+    message = f"^{tmp_path} is not empty and .*; name an empty or new folder"
     with pytest.raises(UsageError, match=message):
         begin(tmp_path)
     assert contents(tmp_path) == {name: b"mine"}

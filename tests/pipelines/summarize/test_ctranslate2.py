@@ -181,4 +181,4 @@ def test_networks_of_other_families_are_refused(tmp_path, capsys):
             settings_of(bundle=folder, **ENGINE)
         assert settings_of(bundle=folder, **AUTO).options.engine == "tensorflow"
         said = capsys.readouterr().err
-        assert "ctranslate2 does not run this network: transformers has no equa" in said
+        assert "does not run this network: transformers has no equal network" in said

@@ -293,7 +293,7 @@ def test_sentences_stand_in_the_order_of_a_field(tmp_path):
 
 def test_times_of_a_day_order_no_groups():
     schema = pa.schema({"hour": pa.time32("s")})
-    message = r"by hour: the field is time32\[s\], not a date, timestamp or whole numbe"
+    message = r"by hour: the field is time32\[s\], not .*; --keep_fields hour:timestamp"
     with pytest.raises(UsageError, match=message):
         GroupField("hour").check(schema, "hour")
 
@@ -309,7 +309,7 @@ def test_what_makes_no_groups_is_refused(whole, tmp_path, flags, message):
 
 def test_members_that_are_not_the_documents_are_a_defect(whole):
     folder, _ = whole
-    with pytest.raises(JobError, match="the groups have 0 members, but 3 documents ha"):
+    with pytest.raises(JobError, match="0 members, but 3 documents .*; this is a bug"):
         describe_groups([], None, documents=3)
 
 

@@ -119,7 +119,7 @@ def test_a_run_that_is_damaged_or_unfinished_is_not_reused(first, runs, tmp_path
             part.unlink()
         else:
             part.write_bytes(damaged)
-        message = f"--reuse: {part} is missing or not as its manifest says; rep"
+        message = f"--reuse: {part} is missing or not .*; repair that run with"
         with pytest.raises(DataError, match=message):
             runs.run(**out)
     part.write_bytes(whole)
@@ -128,7 +128,7 @@ def test_a_run_that_is_damaged_or_unfinished_is_not_reused(first, runs, tmp_path
         runs.run(**{**out, "output": tmp_path / "other"})
     (earlier / "_SUCCESS").unlink()
     for folder in (earlier, tmp_path / "nowhere", tmp_path / "corpus"):
-        message = f"--reuse {folder}: this is not a finished run or a folder of runs; "
+        message = f"--reuse {folder}: this is not a finished .*; name the --output of"
         with pytest.raises(UsageError, match=message):
             runs.run(**{**out, "output": tmp_path / "third", "reuse": folder})
     # The next command may name another one.
@@ -180,7 +180,7 @@ REPEATED = {
 def test_repeated_ids_are_kept_or_refused(runs, tmp_path):
     """And the rows do not depend on how the corpus is cut into tasks."""
     corpus = write_corpus(tmp_path / "corpus", REPEATED)
-    message = "3 doc.* have the id of an earlier .*; fix the ids, or .* --on_duplicate_"
+    message = "3 .* the id of an earlier .*; fix the ids, or .* --on_duplicate_id keep"
     with pytest.raises(DataError, match=message) as caught:
         runs.run(tmp_path / "fail", corpus, on_duplicate_id="fail")
     start = (tmp_path / "corpus" / "b.jsonl").read_bytes().index(b'{"id": "d003"')

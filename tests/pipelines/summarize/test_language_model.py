@@ -58,10 +58,10 @@ def test_a_long_article_is_read_in_passages_that_end_in_the_instruction(bundle):
 
 
 def test_what_a_language_model_is_not_for(bundle, tmp_path):
-    with pytest.raises(UsageError, match=r"takes \d+ tokens .* of the 80 .*; shorten"):
+    with pytest.raises(UsageError, match=r"takes \d+ tokens .* 80 .*; shorten it, or"):
         precis.summarize_text(ARTICLE, bundle=bundle, instruction="Say it. " * 15)
     (tmp_path / "text").write_text(ARTICLE)
-    with pytest.raises(UsageError, match="attention of a language model cannot be dra"):
+    with pytest.raises(UsageError, match="attention of .*drawn; name an encoder-dec"):
         attention(bundle=bundle, text=str(tmp_path / "text"), output="picture.png")
 
 
@@ -96,5 +96,5 @@ def test_networks_that_are_not_computed_are_refused(family, settings, words):
 
 
 def test_a_minimum_length_with_the_prompt_is_refused():
-    with pytest.raises(DataError, match="min_length is 9, which includes the prompt;"):
+    with pytest.raises(DataError, match="min_length is 9, .*; write min_new_tokens"):
         read_generation(SETTINGS, {"min_length": 9}, is_general=True)

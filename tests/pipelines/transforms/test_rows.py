@@ -203,9 +203,9 @@ def test_what_rows_lack_is_said_when_the_pipeline_is_built():
     for rows, transform, message in (
         (items, SummarizeDocuments(id_field="url"), "no field 'article', it has 'url'"),
         (items, wrong_id, "no field 'urls'.*did you mean 'url'"),
-        (items, taken, "keep_fields language: the rows already have a column of this"),
-        (items, SummarizeGroups("topik"), "no schema with .*topik.*; give it the rows"),
-        (items, WriteSummaries("out"), "field 'body' of the rows is .*Any.*, which a"),
+        (items, taken, "language: the rows already have a column of this name; rename"),
+        (items, SummarizeGroups("topik"), "schema .*topik.*; give it the rows that Su"),
+        (items, WriteSummaries("out"), "'body' of the rows .*Any.*, which a column c"),
         (untyped, SummarizeDocuments(), "needs elements of .*Document, or rows with"),
         (untyped, SummarizeGroups("n"), "SummarizeGroups: .* no schema with .*, n, se"),
         (typed, SummarizeGroups("x"), "double, and fractions cannot be grouped"),

@@ -416,7 +416,7 @@ def test_a_run_of_two_corpora_is_compared_with_both(tmp_path, capsys):
     assert exit_code("verify", run, both[0]) == 1
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith(f"{tmp_path}/b.jsonl, byte 0: ")
-    outcome = "is complete and unchanged, but differs from --corpus: 1 finding ab"
+    outcome = "is complete and unchanged, but differs from --corpus: 1 finding above"
     assert lines[1].startswith(f"run {run} {outcome}")
     other = write_jsonl(tmp_path / "c.jsonl", documents)
     message = f"{other} is not the corpus of this run, which read {tmp_path}/a.json"

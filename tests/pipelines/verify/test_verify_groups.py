@@ -70,7 +70,7 @@ def test_a_damaged_or_missing_file_is_named_once(run):
             2,
             "summary",
             "A.\nB.\nC.\nD.",
-            "its summary does not have one line per sente",
+            "its summary does not have one line per sentence",
         ),
         (1, "run_id", "0" * 16, "run_id differs from the manifest"),
         (1, "members", 2, "members is 2, but the documents with a row are 3"),
