@@ -18,7 +18,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NotRequired, TypedDict
 
 import numpy as np
-from scipy.stats import spearmanr
 
 from precis.model import rouge
 from precis.model.bootstrap import bootstrap_intervals
@@ -215,6 +214,8 @@ def _expected_figures(
     both = both[:, ~np.isnan(both).any(axis=0)]
     if not both.size:
         return None
+    from scipy.stats import spearmanr  # here, as it takes half a second
+
     has_ranks = all(len(np.unique(values)) > 1 for values in both)
     by_expectation = both[:, np.argsort(both[0], kind="stable")]
     groups = np.array_split(by_expectation, min(_GROUPS, both.shape[1]), axis=1)
