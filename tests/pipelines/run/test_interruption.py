@@ -1,8 +1,10 @@
 """How a command ends at a signal, with small programs in place of commands."""
 
+import itertools
 import os
 import signal
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 # A command that goes on where it was stopped.
 NAME = "prepare"
 BEGIN = """
-import contextlib, itertools, os, psutil, signal, subprocess, sys, threading, time
+import contextlib, ctypes, os, psutil, signal, subprocess, sys, threading, time
 from precis.model.errors import Interrupted
 from precis.pipelines.run import interruption
 
@@ -89,13 +91,16 @@ def test_processes_locks_and_files_that_are_not_finished_are_gone(tmp_path, numb
     assert ended.lines == [f"precis prepare: stopped by {number.name}; {KEPT}"]
 
 
-# A call in C that does not end, with the lock of Python held, and a process below.
+# A call in C that does not end, with the lock of Python held, and a process below: it
+# waits for a mutex that it has.
 IN_C = """
 become_command()
 subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
 write("ready")
+mutex = ctypes.create_string_buffer(64)
 with ended():
-    sum(itertools.repeat(1))
+    for _ in range(2):
+        ctypes.PyDLL(None).pthread_mutex_lock(mutex)
 """
 # What catches any exception and goes on.
 STUBBORN = """
@@ -104,15 +109,24 @@ while True:
     with contextlib.suppress(BaseException):
         wait_for_a_signal()
 """
+CODES = (IN_C, STUBBORN)
 
 
-@pytest.mark.parametrize("number", SIGNALS)
-@pytest.mark.parametrize("code", [IN_C, STUBBORN])
-def test_a_command_that_does_not_answer_is_killed_with_one_line(tmp_path, code, number):
-    ended = end(tmp_path, code, number)
-    assert (ended.code, ended.left) == (128 + number, [])
-    assert ended.lines == [f"precis prepare: stopped by {number.name}; {KEPT}"]
-    assert 4 < ended.seconds
+def test_commands_that_do_not_answer_are_killed_with_one_line(tmp_path):
+    """All at the same time, as each is waited for."""
+
+    def of(case: tuple[str, signal.Signals]) -> Ended:
+        code, number = case
+        folder = tmp_path / f"{CODES.index(code)}-{number}"
+        folder.mkdir()
+        return end(folder, code, number)
+
+    cases = [*itertools.product(CODES, SIGNALS)]
+    with ThreadPoolExecutor(len(cases)) as threads:
+        for (_, number), ended in zip(cases, threads.map(of, cases), strict=True):
+            assert (ended.code, ended.left) == (128 + number, [])
+            assert ended.lines == [f"precis prepare: stopped by {number.name}; {KEPT}"]
+            assert 4 < ended.seconds
 
 
 def test_a_command_that_somebody_kills_says_so(tmp_path):
