@@ -35,9 +35,10 @@ def test_numpy_scores_as_the_network_that_was_trained():
         [one_line(each.text) for each in article.sentences[:48]] for article in articles
     ]
     rows = features_of_all(documents)
-    for features, scores in zip(rows, selector.score(documents), strict=True):
-        inputs = pad_inputs([np.zeros((len(features), 0))], [features], [0])
-        expected = 1 / (1 + np.exp(-np.float64(network(*inputs))[0]))
+    vectors = [np.zeros((len(features), 0)) for features in rows]
+    logits = np.float64(network(*pad_inputs(vectors, rows, [0] * len(rows))))
+    for row, scores in zip(logits, selector.score(documents), strict=True):
+        expected = 1 / (1 + np.exp(-row[: len(scores)]))
         np.testing.assert_allclose(scores, expected, atol=1e-5)
         assert np.argsort(-scores)[:3].tolist() == np.argsort(-expected)[:3].tolist()
 
