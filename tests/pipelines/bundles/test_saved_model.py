@@ -99,8 +99,9 @@ def bundle(request, tmp_path_factory) -> str:
     tokenizer = Tokenizer(
         learn(count_words(texts, lower_case=True), size=600), lower_case=True
     )
-    sizes = {**SIZES, "pointer": True, "vocabulary_size": tokenizer.vocabulary_size}
-    config = TransformerConfig(pad_id=tokenizer.pad_id, **sizes)
+    sizes = {"encoder_layers": 1, "decoder_layers": 1, "max_target_tokens": 10}
+    sizes |= {"vocabulary_size": tokenizer.vocabulary_size, "pad_id": tokenizer.pad_id}
+    config = TransformerConfig(**{**SIZES, **sizes, "pointer": True})
     network = build_network(config, seed=5)
     scramble(network, seed=3, scale=0.4)
     provenance = {"command": "train"}
