@@ -24,7 +24,7 @@ TOPICS = ("storm", "größe \u4e0b", "", None, "storm", "storm", "a/b=c'\x1f")
 FLAGS = {
     "extractive": "lead,frequency",
     "min_source_words": 0,
-    "task_bytes": 3_000,
+    "task_bytes": 12_000,
     "max_failed_share": 0.5,
 }
 WIRE = "The minister opened the new harbour of the capital on Monday morning."
