@@ -3,6 +3,7 @@
 import json
 import math
 import sqlite3
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -13,11 +14,19 @@ from precis.model.inference.chat_client import ChatClient
 from precis.model.isolation import Failure
 
 
+class Hasty(threading.Event):
+    """Waits a tenth of the time."""
+
+    def wait(self, timeout=None):
+        return super().wait(timeout and timeout / 10)
+
+
 def asked(*faults, journal="", prompt="Story 0"):
     """What a client makes of the answers to a prompt, and the server."""
     server = ChatServer({0: [*faults]})
     with server.serve() as bundle:
         client = ChatClient(parse_address(bundle)[0], {"model": "m"}, 1, 1.0, journal)
+        client.closing = Hasty()
         return client.ask(prompt), server
 
 
