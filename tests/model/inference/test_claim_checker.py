@@ -8,9 +8,13 @@ import pytest
 from support.command_line import exit_code, precis, write_jsonl
 from support.corpus_records import story
 from support.shared_networks import eagerly
-from support.small_checkers import LABELLED, LENGTH, head, write_checker
-from support.small_checkpoint import TEXTS
-from support.small_encoder_checkpoint import write_encoder, write_pieces
+from support.small_checkpoint import (
+    TEXTS,
+    VOCABULARY,
+    write_checkpoint,
+    write_tokenizer,
+)
+from support.small_encoder_checkpoint import WIDTH, tensors, write_encoder, write_pieces
 from support.summarize_runs import manifest_of, rows_of, settings_of
 
 from precis.model.bundle.checkpoints.bert import read_checker
@@ -26,7 +30,41 @@ LINES = ["Rain fell.", "It was cold."]
 # longer than what is read.
 SENTENCES = [*TEXTS, "It was cold in the old town.", f"{TEXTS[2]} {TEXTS[2]}"]
 CHUNKS = [f"{TEXTS[0]} {TEXTS[1]}", *SENTENCES[2:]]
+LENGTH = 48  # tokens of the longest text
+LABELLED = {"architectures": ["RobertaForSequenceClassification"]}
 KINDS = {"t5": "predict: {}</s>{}", "roberta": "{}</s></s>{}"}
+
+
+def head() -> dict[str, np.ndarray]:
+    """The tensors of three labels."""
+    rng = np.random.default_rng(0)
+    shapes = {"dense": (WIDTH, WIDTH), "out_proj": (3, WIDTH)}
+    return {
+        f"classifier.{name}.{leaf}": rng.normal(size=size).astype("float32")
+        for name, shape in shapes.items()
+        for leaf, size in (("weight", shape), ("bias", shape[:1]))
+    }
+
+
+def write_checker(folder: Path, kind: str) -> str:
+    """Imports a T5, or a RoBERTa with three labels; returns its bundle."""
+    checkpoint, bundle = folder / "checkpoint", str(folder / "bundle")
+    if kind == "t5":
+        write_checkpoint(checkpoint, kind=kind)
+    else:
+        sizes = {"vocab_size": VOCABULARY, "max_position_embeddings": LENGTH + 2}
+        encoder = tensors(kind)
+        rng = np.random.default_rng(9)
+        for name, rows in zip(("word", "position"), sizes.values(), strict=True):
+            table = rng.normal(size=(rows, WIDTH)).astype("float32")
+            encoder[f"embeddings.{name}_embeddings.weight"] = table
+        stored = {f"roberta.{name}": tensor for name, tensor in encoder.items()}
+        labels = {"id2label": {str(label): f"LABEL_{label}" for label in range(3)}}
+        settings = {**LABELLED, **labels, **sizes}
+        write_encoder(checkpoint, kind, {**stored, **head()}, settings)
+    write_tokenizer(checkpoint)
+    import_checkpoint(checkpoint=checkpoint, output=bundle, max_source_tokens=LENGTH)
+    return bundle
 
 
 @pytest.fixture(scope="module")

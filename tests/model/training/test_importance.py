@@ -112,7 +112,7 @@ def articles(count):
 def model():
     with pytest.MonkeyPatch.context() as patch:
         # As many steps in fewer epochs, each of which takes Keras a while to begin.
-        patch.setattr(importance_module, "_BATCH_NGRAMS", 512)
+        patch.setattr(importance_module, "_BATCH_NGRAMS", 128)
         return train_importance(articles(300), seed=1)
 
 

@@ -19,7 +19,7 @@ SHARES = {"validation_share": 0.15, "test_share": 0.25}
 
 def test_a_selector_of_many_languages_beats_lead_in_each(tmp_path, monkeypatch, capsys):
     # As many steps in fewer epochs, each of which takes Keras a while to begin.
-    monkeypatch.setattr(importance, "_BATCH_NGRAMS", 512)
+    monkeypatch.setattr(importance, "_BATCH_NGRAMS", 128)
     lines = list(marked_documents(dict.fromkeys(LANGUAGES, 22)))
     corpus = write_jsonl(tmp_path / "corpus.jsonl", lines)
     records, bundle, run = (tmp_path / name for name in ("records", "bundle", "run"))
