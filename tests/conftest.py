@@ -1,13 +1,15 @@
 """Fixtures that several test files share."""
 
 import functools
+import os
 import shutil
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 from support import summarize_runs
 from support.command_line import write_jsonl
 from support.records import MAX_TARGET_TOKENS, write_records
@@ -29,13 +31,41 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+Fill = Callable[[Path], object]
+
+
 @pytest.fixture(scope="session")
-def records_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Fill], Path]:
+    """A function that returns a folder by its name, which the first process of pytest
+    that asks for it fills.
+    """
+    root = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        root = root.parent
+
+    def made(name: str, fill: Fill) -> Path:
+        folder, filled = root / name, root / f"{name}.filled"
+        with FileLock(f"{folder}.lock"):
+            if not filled.exists():
+                folder.mkdir()
+                fill(folder)
+                filled.touch()
+        return folder
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def records_folder(made_once: Any) -> str:
     """A folder of records.
 
     It holds 60 training documents in 3 shards of different size and 12 validation
     documents in 1 shard. Sources have 20 to 192 tokens.
     """
+    return str(made_once("records", _write_records))
+
+
+def _write_records(folder: Path) -> None:
     documents = [document(len(hand_written()) + index) for index in range(72)]
     articles, highlights = (
         [normalise(text) for text in texts]
@@ -54,9 +84,7 @@ def records_folder(tmp_path_factory: pytest.TempPathFactory) -> str:
     ]
     train = [examples[:25], examples[25:41], examples[41:60]]
     shards = {"train": train, "validation": [examples[60:]]}
-    folder = write_records(tmp_path_factory.mktemp("records"), shards, tokenizer)
-    assert load_dataset(folder).records("train") == 60
-    return folder
+    assert load_dataset(write_records(folder, shards, tokenizer)).records("train") == 60
 
 
 @pytest.fixture(scope="session")
@@ -82,10 +110,18 @@ def runs(monkeypatch: pytest.MonkeyPatch, one_time: None) -> Any:
 
 
 @pytest.fixture(scope="session")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> str:
+def corpus(made_once: Any) -> str:
     """The `--corpus` with lines of every kind of `summarize_runs`."""
-    path = tmp_path_factory.mktemp("corpus") / "news.jsonl"
-    return write_jsonl(path, [line for line, _ in summarize_runs.LINES])
+    return _write_corpus(made_once, "corpus", summarize_runs.LINES)
+
+
+def _write_corpus(made_once: Any, name: str, lines: Sequence[tuple[Any, Any]]) -> str:
+    """The `--corpus` of lines, each with what becomes of it."""
+
+    def fill(folder: Path) -> None:
+        write_jsonl(folder / "news.jsonl", [line for line, _ in lines])
+
+    return f"jsonl:{made_once(name, fill)}/news.jsonl"
 
 
 @pytest.fixture(scope="session")
@@ -95,11 +131,10 @@ def tokenizer() -> Tokenizer:
 
 
 @pytest.fixture(scope="session")
-def bundle(tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def bundle(tokenizer: Tokenizer, made_once: Any) -> Path:
     """The bundle of an untrained network."""
-    folder = tmp_path_factory.mktemp("bundle")
-    summarize_runs.save_network(folder, tokenizer)
-    return folder
+    save = summarize_runs.save_network
+    return made_once("bundle", lambda folder: save(folder, tokenizer))
 
 
 @pytest.fixture(scope="session")
@@ -114,59 +149,56 @@ def flags(corpus: str, bundle: Path) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def undisturbed(
-    flags: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
-) -> Path:
+def undisturbed(flags: dict[str, Any], made_once: Any) -> Path:
     """A run with a network."""
-    return _run(tmp_path_factory.mktemp("undisturbed") / "run", **flags)
+    return (
+        made_once("undisturbed", lambda folder: _run(folder / "run", **flags)) / "run"
+    )
 
 
 @pytest.fixture(scope="session")
-def extractive(corpus: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def extractive(corpus: str, made_once: Any) -> Path:
     """A run without a network."""
     flags = {"corpus": corpus, "task_bytes": 4_000, "min_source_words": 0}
-    kept = {"max_failed_share": 0.5, "deduplicate": True}
-    return _run(tmp_path_factory.mktemp("extractive") / "run", **flags, **kept)
+    flags |= {"max_failed_share": 0.5, "deduplicate": True}
+    return made_once("extractive", lambda folder: _run(folder / "run", **flags)) / "run"
 
 
-def _run(folder: Path, **flags: Any) -> Path:
+def _run(folder: Path, **flags: Any) -> None:
     from precis.pipelines.summarize.summarize import summarize
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SOURCE_DATE_EPOCH", "1700000000")
         summarize(output=folder, **flags)
-    return folder
 
 
 # What the tests of `precis prepare` share; `prepared` says what is in the corpus.
 @pytest.fixture(scope="session")
-def prepare_flags(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def prepare_flags(made_once: Any) -> dict[str, Any]:
     """The flags of the run `prepared_records`: several tasks and splits, labels."""
     from support.prepared import LINES, SMALL  # TensorFlow takes seconds.
 
-    path = tmp_path_factory.mktemp("prepare_corpus") / "news.jsonl"
-    corpus = write_jsonl(path, [line for line, _ in LINES])
+    corpus = _write_corpus(made_once, "prepare_corpus", LINES)
     shares = {"validation_share": 0.2, "test_share": 0.2}
     cut = {"task_bytes": 12_000, "oracle_sentences": 2, "max_failed_share": 0.5}
     return {"corpus": corpus, **cut, **shares, **SMALL}
 
 
 @pytest.fixture(scope="session")
-def prepared_records(
-    prepare_flags: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
-) -> Path:
+def prepared_records(prepare_flags: dict[str, Any], made_once: Any) -> Path:
     """The records of an undisturbed run."""
     from precis.pipelines.prepare.prepare import prepare
 
-    folder = tmp_path_factory.mktemp("prepared") / "records"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SOURCE_DATE_EPOCH", "1700000000")
-        prepare(output=folder, **prepare_flags)
-    return folder
+    def fill(folder: Path) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+            prepare(output=folder / "records", **prepare_flags)
+
+    return made_once("prepared", fill) / "records"
 
 
 @pytest.fixture(scope="session")
-def selector_bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def selector_bundle(made_once: Any) -> Path:
     """A selector of sentences of one layer that has learned nothing."""
     # TensorFlow takes seconds to import, and not every test needs it.
     from precis.model.inference.selector_bundle import save_selector
@@ -176,7 +208,9 @@ def selector_bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     shape = {"width": 8, "layers": 1, "feed_forward": 8, "heads": 2}
     config = SelectorConfig(vector_width=0, max_sentences=32, **shape)
-    folder = tmp_path_factory.mktemp("scorer") / "bundle"
-    network = build_network(config)
-    save_selector(str(folder), network=SelectorNetwork.of(network), provenance={})
-    return folder
+
+    def fill(folder: Path) -> None:
+        network = SelectorNetwork.of(build_network(config))
+        save_selector(str(folder), network=network, provenance={})
+
+    return made_once("selector", fill)

@@ -3,6 +3,7 @@ undisturbed one.
 """
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -78,7 +79,10 @@ def test_many_unknown_tokens_are_a_warning(tmp_path, capsys):
         )
 
 
-def test_a_finished_job_is_left_alone(prepared_records, prepare_flags, capsys):
+def test_a_finished_job_is_left_alone(
+    prepared_records, prepare_flags, tmp_path, capsys
+):
+    prepared_records = shutil.copytree(prepared_records, tmp_path / "records")
     before = {path: path.stat().st_mtime_ns for path in prepared_records.rglob("*")}
     assert precis("prepare", output=prepared_records, **prepare_flags) == 0
     after = {path: path.stat().st_mtime_ns for path in prepared_records.rglob("*")}

@@ -2,6 +2,7 @@
 and number hold.
 """
 
+import shutil
 from collections import Counter
 
 import pytest
@@ -66,7 +67,10 @@ def test_search_flags_reach_the_search(undisturbed, gated):
 
 
 @pytest.mark.usefixtures("one_time")
-def test_a_finished_run_is_left_alone_and_says_what_it_made(undisturbed, flags, capsys):
+def test_a_finished_run_is_left_alone_and_says_what_it_made(
+    undisturbed, flags, tmp_path, capsys
+):
+    undisturbed = shutil.copytree(undisturbed, tmp_path / "run")
     before = {path: path.stat().st_mtime_ns for path in undisturbed.rglob("*")}
     assert precis("summarize", output=undisturbed, **flags) == 0
     assert {path: path.stat().st_mtime_ns for path in undisturbed.rglob("*")} == before
