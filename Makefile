@@ -64,8 +64,9 @@ run: $(INSTALLED) ## The main job on the built-in corpus: prepare, train, summar
 	$(BIN)/precis evaluate --input $(RUN)/summaries
 	$(BIN)/precis report $(RUN)/summaries
 
-test: $(INSTALLED) ## The tests to run at every change: every module, four to eight minutes on two cores
-	$(PYTEST) -m "not slow and not parity and not engines and not services" -n 2 --dist loadfile --timeout 300
+# A third process works while another one waits for a server or a child process.
+test: $(INSTALLED) ## The tests to run at every change: every module, three to six minutes on two cores
+	$(PYTEST) -m "not slow and not parity and not engines and not services" -n 3 --dist loadfile --timeout 300
 
 test-slow: $(PARITY) ## The slower proofs, and imported networks against transformers
 	$(PYTEST) -m "(slow or parity) and not engines and not services" -n 2 --dist worksteal --timeout 1200 --durations 20

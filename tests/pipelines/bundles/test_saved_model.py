@@ -132,6 +132,7 @@ def expected(bundle, tmp_path_factory) -> list[list[str]]:
     return [[each["text"] for each in rows[n]] for n in sorted(rows)]
 
 
+@pytest.mark.slow
 def test_a_process_without_precis_writes_the_summaries_of_summarize(
     saved, expected, tmp_path
 ):
