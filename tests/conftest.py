@@ -47,6 +47,8 @@ def made_once(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Fill],
         folder, filled = root / name, root / f"{name}.filled"
         with FileLock(f"{folder}.lock"):
             if not filled.exists():
+                # Another process may have failed to fill it.
+                shutil.rmtree(folder, ignore_errors=True)
                 folder.mkdir()
                 fill(folder)
                 filled.touch()

@@ -14,7 +14,7 @@ Pair = tuple[str, str]
 class ExpectedReference(NamedTuple):
     """A prediction of the reference of a document.
 
-    Its words are numbered together with those of other documents.
+    Its words may be numbered together with the words of other documents.
 
     Attributes:
       numbers: the number of each word; V in all.
@@ -37,18 +37,19 @@ class ExpectedReference(NamedTuple):
     ) -> "ExpectedReference":
         """Makes a prediction from the probabilities of words and of pairs of them."""
         numbers = dict(zip(words, itertools.count()))
-        keys = [
-            numbers[first] * len(numbers) + numbers[second] for first, second in pairs
-        ]
-        by_key = dict(zip(keys, pairs.values(), strict=True))
+        keys = np.array(
+            [
+                numbers[first] * len(numbers) + numbers[second]
+                for first, second in pairs
+            ],
+            np.int64,
+        )
+        order = np.argsort(keys)
         return cls(
             numbers,
             (),
             Probabilities(np.arange(len(words)), np.array([*words.values()], float)),
-            Probabilities(
-                np.array(sorted(by_key), np.int64),
-                np.array([by_key[key] for key in sorted(by_key)], float),
-            ),
+            Probabilities(keys[order], np.array([*pairs.values()], float)[order]),
             length,
         )
 
@@ -68,7 +69,7 @@ class ExpectedReference(NamedTuple):
         return self.pairs.of(keys, other).tolist()
 
     def members(self, options: Sequence[np.ndarray]) -> "list[Members]":
-        """The words and the pairs of words of options, which are given by numbers."""
+        """The words and the pairs of options, given by numbers, none of them -1."""
         size = len(self.numbers)
         pairs = [words[:-1] * size + words[1:] for words in options]
         return [self.words.members(options), self.pairs.members(pairs)]

@@ -155,7 +155,7 @@ def compose_summary(
       log-probability are the means over the lines that the network wrote.
     """
     lines = [line for each in rewritten for line in _lines(each, expected, language)]
-    expected = _with_novel(expected, lines)
+    expected = _expected_of_lines(expected, lines)
     options = [
         Option(
             line.sentence.start,
@@ -241,11 +241,11 @@ def _spaced_as(sentence: str, line: str) -> str:
     return line if _SPACED_MARK.search(sentence) else _SPACED_MARK.sub(r"\1", line)
 
 
-def _with_novel(
+def _expected_of_lines(
     expected: ExpectedReference, lines: Sequence[_Line]
 ) -> ExpectedReference:
-    """The expected words and pairs of the lines, also of those that are not in the
-    document.
+    """The expected reference with the words and pairs of the lines; those that the
+    document lacks have a low probability.
     """
     written = dict.fromkeys(word for line in lines for word in line.words)
     words = dict(zip(written, expected.of_words(written, _NOVEL_WORD), strict=True))

@@ -14,8 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from precis.model.text.words import sums_before
-
 _BATCH_CHARACTERS = 4 << 20
 
 
@@ -76,23 +74,3 @@ def batches_of_texts(texts: Iterable[str]) -> Iterator[list[str]]:
             characters = 0
     if batch:
         yield batch
-
-
-def in_order_of_texts(
-    chunks: Chunks, lengths: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Finds the values, such as token ids, of the chunks of texts.
-
-    Args:
-      chunks: the chunks of T texts.
-      lengths: int64, the number of values of each distinct chunk. The values of all
-          distinct chunks follow each other, in the order of `chunks.distinct`.
-
-    Returns:
-      The indices of the values of all texts, int64 [M], and where the indices of each
-      text begin, int64 [T + 1].
-    """
-    counts = lengths[chunks.numbers]
-    before = sums_before(counts)
-    shifts = sums_before(lengths)[chunks.numbers] - before[:-1]
-    return np.arange(before[-1]) + np.repeat(shifts, counts), before[chunks.offsets]

@@ -13,10 +13,12 @@ import itertools
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
+
+from precis.model.text.chunks import split_chunks
 
 # A word has letters and digits; between two of them also an apostrophe or a hyphen,
 # between digits a point or comma, between single letters a point.
@@ -50,12 +52,12 @@ _WIDE = re.compile("[\uff01-\uffef]+")
 # non-joiner and joiner, soft hyphen, selectors of an emoji or its text.
 _INVISIBLE = "\u200c\u200d\xad\ufe0e\ufe0f"
 # Kinds of bytes: of words, and of marks that join two parts of a word.
-_LETTER, _DIGIT, _HYPHEN, _POINT, _COMMA, _UNDERSCORE = 1, 2, 4, 8, 16, 32
-_OF_WORDS, _MARKS = _LETTER | _DIGIT, _HYPHEN | _POINT | _COMMA
+_LETTER, _DIGIT, _JOINER, _POINT, _COMMA, _UNDERSCORE = 1, 2, 4, 8, 16, 32
+_OF_WORDS, _MARKS = _LETTER | _DIGIT, _JOINER | _POINT | _COMMA
 _KIND_OF = {
     **dict.fromkeys(b"abcdefghijklmnopqrstuvwxyz", _LETTER),
     **dict.fromkeys(b"0123456789", _DIGIT),
-    **dict.fromkeys(b"'-", _HYPHEN),
+    **dict.fromkeys(b"'-", _JOINER),
     **{ord("."): _POINT, ord(","): _COMMA, ord("_"): _UNDERSCORE},
 }
 _KINDS = bytes(_KIND_OF.get(byte, 0) for byte in range(256))
@@ -203,7 +205,7 @@ _MAX_CACHED_CHARACTERS = 40
 
 
 class ChunkCache(Generic[ValueT]):
-    """Caches the values that a function computes for chunks.
+    """Caches the values that a function computes for short texts.
 
     A full cache is replaced by an empty one. Threads may share it: a dictionary only
     grows, and the value of a chunk is the same in every thread.
@@ -237,7 +239,7 @@ def sums_before(counts: np.ndarray) -> np.ndarray:
 
 
 class TextWords(NamedTuple):
-    """The words of T texts, W in all; they are those of `words`.
+    """The words of T texts, W in all: the `words` of the chunks between spaces.
 
     Attributes:
       joined: the words of each text, joined by spaces.
@@ -259,7 +261,8 @@ def read_words(texts: Sequence[str]) -> TextWords:
     is_ascii = [text.isascii() for text in texts]
     parts = list(texts)
     others = [place for place, each in enumerate(is_ascii) if not each]
-    for place, part in zip(others, _plain_words(texts, others), strict=True):
+    of_others = _words_by_chunk([texts[place] for place in others]) if others else ()
+    for place, part in zip(others, of_others, strict=True):
         parts[place] = part
     lengths = np.fromiter(map(len, parts), np.int64, len(parts))
     lengths[others] = [len(parts[place].encode()) for place in others]
@@ -270,8 +273,8 @@ def read_words(texts: Sequence[str]) -> TextWords:
     is_word = _word_characters(np.frombuffer(data.translate(_KINDS), np.uint8))
     if others:  # only words are left, whose letters may have several bytes
         inner = slice(len(_BORDER), ends[-1])
-        is_read = np.repeat(is_ascii, lengths + 1)
-        is_word[inner] = np.where(is_read, is_word[inner], characters[inner] > _SPACE)
+        of_ascii = np.repeat(is_ascii, lengths + 1)
+        is_word[inner] = np.where(of_ascii, is_word[inner], characters[inner] > _SPACE)
     # Each word with the character after it, which becomes a space.
     is_kept = is_word.copy()
     is_kept[1:] |= is_word[:-1]
@@ -292,13 +295,21 @@ def read_words(texts: Sequence[str]) -> TextWords:
     return TextWords(parts, distinct, column.indices.to_numpy(), offsets)
 
 
-def _plain_words(texts: Sequence[str], places: Sequence[int]) -> Iterator[str]:
-    """The words of the texts at these places, joined by spaces."""
-    chunks = [texts[place].split(" ") for place in places]
-    distinct = list(dict.fromkeys(itertools.chain.from_iterable(chunks)))
-    words_of = dict(zip(distinct, _WORDS.values_of(distinct), strict=True))
-    for of_text in chunks:
-        yield " ".join(filter(None, map(words_of.__getitem__, of_text)))
+def _words_by_chunk(texts: Sequence[str]) -> list[str]:
+    """The words of each text, joined by spaces, from the words of its chunks."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    chunks = split_chunks(texts)
+    joined = _WORDS.values_of(chunks.distinct)
+    has_words = np.fromiter(map(bool, joined), bool, len(joined))
+    is_kept = has_words[chunks.numbers]
+    starts = sums_before(is_kept).astype(np.int32)[chunks.offsets]
+    kept = pa.DictionaryArray.from_arrays(
+        chunks.numbers[is_kept], pa.array(joined, pa.string())
+    )
+    lists = pa.ListArray.from_arrays(starts, kept.dictionary_decode())
+    return pc.binary_join(lists, " ").to_pylist()  # pyright: ignore[reportAttributeAccessIssue]  # Made at import.
 
 
 def _word_characters(kinds: np.ndarray) -> np.ndarray:
@@ -311,7 +322,7 @@ def _word_characters(kinds: np.ndarray) -> np.ndarray:
     marks = np.flatnonzero(kinds & _MARKS)
     mark, before, after = kinds[marks], kinds[marks - 1], kinds[marks + 1]
     joins = np.where(
-        mark == _HYPHEN,
+        mark == _JOINER,
         is_word[marks - 1] & is_word[marks + 1],
         (before == _DIGIT) & (after == _DIGIT),
     )

@@ -27,13 +27,8 @@ import numpy as np
 
 from precis.model import files
 from precis.model.errors import DataError
-from precis.model.text.chunks import (
-    Chunks,
-    batches_of_texts,
-    in_order_of_texts,
-    split_chunks,
-)
-from precis.model.text.words import ChunkCache
+from precis.model.text.chunks import Chunks, batches_of_texts, split_chunks
+from precis.model.text.words import ChunkCache, sums_before
 
 PAD, UNKNOWN, START, END = "[PAD]", "[UNK]", "[START]", "[END]"
 _WAY_OUT = "restore the file or run `precis prepare` again"
@@ -149,7 +144,7 @@ class Tokenizer:
         encoded = self._ids_of_chunks.values_of(chunks.distinct)
         ids = np.frombuffer(b"".join(encoded), np.int32)
         lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
-        places, starts = in_order_of_texts(chunks, lengths // ids.itemsize)
+        places, starts = _in_order_of_texts(chunks, lengths // ids.itemsize)
         rows = ids[places]
         return [rows[start:stop] for start, stop in itertools.pairwise(starts.tolist())]
 
@@ -370,3 +365,23 @@ def _read_settings(path: str) -> dict[str, Any]:
     with files.naming_damage(path, way_out=_WAY_OUT):
         files.check_fields(settings, {"lower_case": bool, "vocabulary_sha256": str})
     return settings
+
+
+def _in_order_of_texts(
+    chunks: Chunks, lengths: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Finds the token ids of the chunks of texts.
+
+    Args:
+      chunks: the chunks of T texts.
+      lengths: int64, the number of ids of each distinct chunk. The ids of all distinct
+          chunks follow each other, in the order of `chunks.distinct`.
+
+    Returns:
+      The indices of the ids of all texts, int64 [M], and where the indices of each text
+      begin, int64 [T + 1].
+    """
+    counts = lengths[chunks.numbers]
+    before = sums_before(counts)
+    shifts = sums_before(lengths)[chunks.numbers] - before[:-1]
+    return np.arange(before[-1]) + np.repeat(shifts, counts), before[chunks.offsets]

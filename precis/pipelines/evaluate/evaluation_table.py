@@ -205,6 +205,8 @@ def _expected_figures(
     """
     if measures is None or scores is None:
         return None
+    from scipy.stats import spearmanr  # here, as it takes half a second
+
     both = np.stack(
         [
             measures[:, MEASURE_COLUMNS.index(EXPECTED)],
@@ -214,8 +216,6 @@ def _expected_figures(
     both = both[:, ~np.isnan(both).any(axis=0)]
     if not both.size:
         return None
-    from scipy.stats import spearmanr  # here, as it takes half a second
-
     has_ranks = all(len(np.unique(values)) > 1 for values in both)
     by_expectation = both[:, np.argsort(both[0], kind="stable")]
     groups = np.array_split(by_expectation, min(_GROUPS, both.shape[1]), axis=1)

@@ -213,7 +213,8 @@ def test_words_and_pairs_are_expected_where_half_of_the_sentences_have_words():
         [sentences], [np.array([0.5, 0.5])], ["en"]
     )
     assert found.of_words(["rain", "fell", "town"], 2.0) == [0.5, 0.5, 2.0]
-    assert found.of_pairs([("rain", "fell"), ("fell", "rain")], 2.0) == [0.5, 2.0]
+    pairs = [("rain", "fell"), ("fell", "rain"), ("fell", "town")]
+    assert found.of_pairs(pairs, 2.0) == [0.5, 2.0, 2.0]
     assert [found.of_pairs([("rain", "town")]), found.of_pairs([])] == [[0.0], []]
     assert found.length == pytest.approx(np.exp(2.0))
 
@@ -232,11 +233,12 @@ def test_a_reference_of_many_documents_is_that_of_the_document_alone():
     for text, of_text, found in zip(texts, scores, together, strict=True):
         (alone,) = model.expect_references([text], [of_text], ["en"])
         tokens = list(map(tokenize, text))
-        words = list(itertools.chain(*tokens))
+        words = [word for each in itertools.chain(*texts) for word in tokenize(each)]
         pairs = list(itertools.permutations(words, 2))
         assert found.of_words(words, 2.0) == alone.of_words(words, 2.0)
         assert found.of_pairs(pairs, 2.0) == alone.of_pairs(pairs, 2.0)
-        assert max(found.of_words(words, 2.0)) < 1.0
+        is_own = [known < 1.0 for known in found.of_words(words, 2.0)]
+        assert is_own == [word in itertools.chain(*tokens) for word in words]
         own = [pair for each in tokens for pair in itertools.pairwise(each)]
         assert len({*found.of_pairs(own)}) == len({*own})
         assert len(found.pairs.keys) == len({*own})
@@ -245,3 +247,12 @@ def test_a_reference_of_many_documents_is_that_of_the_document_alone():
         ):
             assert one.has.tolist() == other.has.tolist()
             assert one.importance.tolist() == other.importance.tolist()
+
+
+@pytest.mark.parametrize(
+    "sentences", [[], ["Дождь шёл."], ["Rain fell.", "Дождь шёл.", "Было холодно."]]
+)
+def test_nothing_is_expected_of_other_alphabets(sentences):
+    scores = np.full(len(sentences), 0.5)
+    found = undecided_model().expect_references([sentences], [scores], ["en"])
+    assert found == [None]

@@ -203,7 +203,8 @@ def test_auto_is_ctranslate2_where_no_token_can_change(tmp_path, monkeypatch, ca
     for flags, reason in read_table("refusals")["rules"]:
         check("tensorflow", f"ctranslate2 may write other tokens, as {reason}", **flags)
     options = SummarizeOptions(output="o", bundle="b", write="sentences", engine="auto")
-    choose_engine(options, SelectionConfig(), SearchConfig())
+    chosen = choose_engine(options, SelectionConfig(), SearchConfig())
+    assert chosen == "tensorflow"
     said = "auto is tensorflow for b: a summarizer needs the probability of each token"
     assert said in capsys.readouterr().err
     monkeypatch.setattr("precis.model.processes._DEVICES", (os.devnull,))
