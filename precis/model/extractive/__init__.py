@@ -10,6 +10,7 @@ selection   scores -> the sentences of the summary
 headlines   a sentence shortened to one line
 ngrams      the words and pairs of words of a document, numbered
 importance  the probability that the reference has a word or pair
+references  the reference of a document as the selector expects it
 expected    the summary with the highest expected ROUGE
 groups      the summary of several documents
 alignment   the sentence that supports a line of the reference

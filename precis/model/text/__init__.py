@@ -11,6 +11,7 @@ sentence_ends  the ends of sentences in languages other than English
 clause_cuts    sentences shortened by leaving out clauses
 answer         the summary in the output of a language model
 words          words of a text, and of many texts at once
+chunks         chunks of many texts between spaces, numbered
 porter         English stems
 stems          stems of other languages
 stop_words     stop words of languages

@@ -81,7 +81,8 @@ def test_of_processes_that_begin_at_once_one_owns_the_output(tmp_path, is_stale)
 @pytest.mark.parametrize("is_removed", [False, True])
 @pytest.mark.parametrize("error", [None, ValueError("it failed")])
 def test_a_job_whose_output_was_taken_over_fails(tmp_path, is_removed, error):
-    with pytest.raises(JobError, match="was taken .*; let the other process finish"):
+    message = f"^{tmp_path} was taken over by another process, .*; let the other"
+    with pytest.raises(JobError, match=message):
         with own_output(str(tmp_path)) as check:
             lock_path(tmp_path).unlink()
             if not is_removed:

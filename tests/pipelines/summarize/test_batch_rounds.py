@@ -160,7 +160,7 @@ def test_what_cannot_ask_in_batches_is_refused(flags, tmp_path):
         ({"submit_only": True, "requests_to": "x"}, "without; leave one of them out$"),
         (
             {"bundle": "openai://h#m", "submit_only": True},
-            "no effect where an endpoint w",
+            "no effect where an endpoint",
         ),
         ({"bundle": "openai-batch://h"}, "openai-batch://... asks in batches"),
     ):

@@ -61,7 +61,7 @@ def test_what_a_language_model_is_not_for(bundle, tmp_path):
     with pytest.raises(UsageError, match=r"takes \d+ tokens .* 80 .*; shorten it, or"):
         precis.summarize_text(ARTICLE, bundle=bundle, instruction="Say it. " * 15)
     (tmp_path / "text").write_text(ARTICLE)
-    with pytest.raises(UsageError, match="attention of .*drawn; name an encoder-dec"):
+    with pytest.raises(UsageError, match="attention .*; name an encoder-decoder"):
         attention(bundle=bundle, text=str(tmp_path / "text"), output="picture.png")
 
 
