@@ -55,7 +55,7 @@ $(DOCS): $(INSTALLED)
 	@$(UV) --group docs || ($(PIP_GROUPS) --group docs)
 	@touch $@
 
-run: $(INSTALLED) ## The main job on the built-in corpus: prepare, train, summarize, evaluate, report (5 minutes on two cores)
+run: $(INSTALLED) ## The main job on the built-in corpus: prepare, train, summarize, evaluate, report (4 minutes on two cores)
 	$(BIN)/precis prepare --corpus sample:$(DOCUMENTS) --output $(RUN)/records --vocabulary_size 8000 --max_source_tokens 320 --max_target_tokens 64 --oracle_sentences 5
 	$(BIN)/precis train --records $(RUN)/records --output $(RUN)/bundle --network tiny --steps 400 --batch_tokens 8192 --learning_rate 0.002 --warmup_steps 100 --validation_steps 400
 	$(BIN)/precis train-selector --records $(RUN)/records --output $(RUN)/extractor --epochs 1 --importance_articles 500
@@ -65,7 +65,7 @@ run: $(INSTALLED) ## The main job on the built-in corpus: prepare, train, summar
 	$(BIN)/precis report $(RUN)/summaries
 
 # A third process works while another one waits for a server or a child process.
-test: $(INSTALLED) ## The tests to run at every change: every module, three to six minutes on two cores
+test: $(INSTALLED) ## The tests to run at every change: every module, four minutes on two cores
 	$(PYTEST) -m "not slow and not parity and not engines and not services" -n 3 --dist loadfile --timeout 300
 
 test-slow: $(PARITY) ## The slower proofs, and imported networks against transformers

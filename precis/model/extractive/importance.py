@@ -30,10 +30,7 @@ from precis.model.extractive.ngrams import (
     find_ngrams,
     number_words,
 )
-from precis.model.extractive.references import (
-    ExpectedReference,
-    Probabilities,
-)
+from precis.model.extractive.references import ExpectedReference, Probabilities
 from precis.model.extractive.threads import single_thread
 from precis.model.rouge import tokenizer
 from precis.model.text.language import ENGLISH

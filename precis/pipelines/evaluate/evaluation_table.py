@@ -205,8 +205,6 @@ def _expected_figures(
     """
     if measures is None or scores is None:
         return None
-    from scipy.stats import spearmanr  # here, as it takes half a second
-
     both = np.stack(
         [
             measures[:, MEASURE_COLUMNS.index(EXPECTED)],
@@ -216,6 +214,9 @@ def _expected_figures(
     both = both[:, ~np.isnan(both).any(axis=0)]
     if not both.size:
         return None
+    # Imported here, as it takes half a second and most runs have no expectation.
+    from scipy.stats import spearmanr
+
     has_ranks = all(len(np.unique(values)) > 1 for values in both)
     by_expectation = both[:, np.argsort(both[0], kind="stable")]
     groups = np.array_split(by_expectation, min(_GROUPS, both.shape[1]), axis=1)

@@ -52,9 +52,8 @@ def neural_scores(
 def find_article_terms(
     articles: Sequence[Article], methods: Sequence[str]
 ) -> Sequence[Terms | None]:
-    """Reads the words of articles for the methods and the measures.
-
-    One pass takes a third of the time of a pass for each.
+    """Finds the terms of articles for the methods, and their words for the measures,
+    which the articles keep. One pass takes a third of the time of a pass for each.
 
     Args:
       articles: at most READ_TOGETHER documents.
