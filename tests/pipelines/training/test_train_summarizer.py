@@ -106,7 +106,7 @@ def test_no_test_document_is_trained_on_and_other_flags_are_refused(finished, ca
     few = f"{pairs.records('train')} pairs of a sentence and its line are too few"
     assert few in said
     assert f"neural --extractive_bundle {finished}/extractor`" in said
-    whole = f"about 3 min in total .*, for {counts['train']} articles and 20 steps"
+    whole = f"3 min in total on two cores, for {counts['train']} articles and 20 steps"
     assert said.count(whole) == 1 and "to shorten it" not in said
 
 
