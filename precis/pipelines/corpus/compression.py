@@ -20,10 +20,11 @@ import bz2
 import functools
 import lzma
 import sys
-import zlib
 from bisect import bisect_right
 from collections.abc import Iterator
 from typing import IO, Any, NamedTuple
+
+from zlib_ng import zlib_ng
 
 from precis.pipelines.corpus.opening import open_source
 
@@ -41,7 +42,8 @@ _COMPRESSED_BYTES = 8 << 10  # read at once; the unit of progress
 _CHECKED_FILES = 16  # files whose states a process keeps, at most 3 MB each
 _STATES = 64
 _LEAST_DISTANCE = 1 << 20  # minimum distance of two states, in compressed bytes
-_GZIP_FORMAT = 16 + zlib.MAX_WBITS
+_ZLIB: Any = zlib_ng  # Its stubs lack `copy`, and its class of errors is no class.
+_GZIP_FORMAT = 16 + _ZLIB.MAX_WBITS
 
 
 def _zstd_decompressor() -> Any:
@@ -113,7 +115,7 @@ def is_damage(error: Exception) -> bool:
         return type(error) is OSError and error.errno is None
     from backports.zstd import ZstdError
 
-    kinds = EOFError, ValueError, lzma.LZMAError, zlib.error, ZstdError
+    kinds = EOFError, ValueError, lzma.LZMAError, _ZLIB.error, ZstdError
     return isinstance(error, kinds)
 
 
@@ -193,7 +195,7 @@ def _blocks(
             while compressed := (
                 compressed if member or not disk else compressed.lstrip(b"\0")
             ):
-                member = member or zlib.decompressobj(_GZIP_FORMAT)
+                member = member or _ZLIB.decompressobj(_GZIP_FORMAT)
                 content = member.decompress(compressed, _BLOCK_BYTES)
                 compressed = (
                     member.unused_data if member.eof else member.unconsumed_tail
@@ -207,7 +209,7 @@ def _blocks(
             if kept and disk - kept[-1].disk >= distance:
                 copy = member and member.copy()
                 kept.append(_State(start, disk, member_start, copy))
-    except zlib.error as error:
+    except _ZLIB.error as error:
         raise BrokenFile(str(error)) from error
     finally:
         if kept:
