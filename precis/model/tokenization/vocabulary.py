@@ -7,7 +7,7 @@ the documents: equal counts give an equal vocabulary.
 
 import collections
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -208,32 +208,39 @@ def pieces_above(
         ▁paid 2, ▁unpaid 1    ▁paid 2, ▁unpaid 1, ##paid 3 ... ##d 3, ##unpaid 1 ...
 
     A piece may begin where the pieces of the previous iteration cut a word; the first
-    iteration starts with single characters.
+    iteration starts with single characters. A word that occurs `threshold` times is a
+    piece in every iteration, so only rare words are cut.
 
     Args:
       threshold: at least 1.
       words: distinct words with their counts. Words of more than 40 characters and
           words with other characters than `characters` are left out.
     """
+    known = frozenset(characters)
     usable = [
         (word, count)
         for word, count in words
-        if len(word) <= _MAX_PIECE_CHARACTERS and set(word).issubset(characters)
+        if len(word) <= _MAX_PIECE_CHARACTERS and known.issuperset(word)
     ]
-    letters = {*characters, *(JOINER + character for character in characters)}
-    pieces: Set[str] = letters
-    frequent: dict[str, int] = {}
-    for iteration in range(_ITERATIONS):
-        longest = max(map(len, pieces), default=0)
-        counts: dict[str, int] = collections.defaultdict(int)
-        for word, count in usable:
-            start = 0
-            # The first iteration starts with single characters.
-            for piece in cut_word(word, pieces, longest) if iteration else word:
-                counts[JOINER + word[start:] if start else word] += count
-                start += len(piece) - (len(JOINER) if iteration and start else 0)
-        frequent = {end: count for end, count in counts.items() if count >= threshold}
+    rare = [(word, count) for word, count in usable if count < threshold]
+    whole = {word: count for word, count in usable if count >= threshold}
+    counts: dict[str, int] = collections.defaultdict(int)
+    for word, count in usable:
+        for start in range(1, len(word)):
+            counts[word[start:]] += count
+    inner = {JOINER + end: count for end, count in counts.items() if count >= threshold}
+    frequent = inner | whole
+    letters = {*known, *(JOINER + character for character in known)}
+    for _ in range(_ITERATIONS - 1):
         pieces = letters | frequent.keys()
+        longest = max(map(len, pieces), default=0)
+        counts = collections.defaultdict(int, whole)
+        for word, count in rare:
+            start = 0
+            for piece in cut_word(word, pieces, longest):
+                counts[JOINER + word[start:] if start else word] += count
+                start += len(piece) - (len(JOINER) if start else 0)
+        frequent = {end: count for end, count in counts.items() if count >= threshold}
     return {end: count for end, count in frequent.items() if end not in letters}
 
 
