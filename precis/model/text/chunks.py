@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 _BATCH_CHARACTERS = 4 << 20
+_SPACE = ord(" ")
 
 
 class Chunks(NamedTuple):
@@ -44,12 +45,20 @@ def chunk_lists(texts: Sequence[str]) -> Any:
     import pyarrow as pa  # here, because the help of a command does not need it
     import pyarrow.compute as pc
 
-    encodable = [
-        text if text.isascii() else text.encode(errors="replace").decode()
-        for text in texts
-    ]
-    lists = pc.split_pattern(pa.array(encodable, pa.string()), " ")  # pyright: ignore[reportAttributeAccessIssue]  # Made at import.
-    return pa.ListArray.from_arrays(lists.offsets, lists.values.dictionary_encode())
+    encoded = [text.encode(errors="replace") for text in texts]
+    lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
+    # Each text is followed by a space, and each chunk is read with the space after it.
+    joined = b" ".join([*encoded, b""])
+    ends = np.flatnonzero(np.frombuffer(joined, np.uint8) == _SPACE) + 1
+    starts = np.concatenate([[0], ends]).astype(np.int32)
+    last = np.searchsorted(ends, np.cumsum(lengths + 1))
+    offsets = np.concatenate([[0], last + 1]).astype(np.int32)
+    spaced = pa.StringArray.from_buffers(
+        len(ends), pa.py_buffer(starts), pa.py_buffer(joined)
+    ).dictionary_encode()
+    distinct = pc.utf8_slice_codeunits(spaced.dictionary, 0, -1)  # pyright: ignore[reportAttributeAccessIssue]  # Made at import.
+    chunks = pa.DictionaryArray.from_arrays(spaced.indices, distinct)
+    return pa.ListArray.from_arrays(offsets, chunks)
 
 
 def read_chunks(lists: Any) -> Chunks:

@@ -73,7 +73,7 @@ from precis.pipelines.run.result_files import (
 TRAIN_SPLIT = "train"
 TEXTS = ("source", "target")
 _SHOWN_DOCUMENTS = 64  # documents between two updates of the display
-_BATCH_CHARACTERS = 2 << 20  # of the texts that are split or encoded at once
+_BATCH_CHARACTERS = 4 << 20  # of the texts that are split or encoded at once
 _ZSTD = pa.ipc.IpcWriteOptions(compression="zstd")
 _HASHES = pa.schema([("hash", pa.binary(16)), ("place", pa.int64())])
 _WORDS = pa.schema([("word", pa.string()), ("count", pa.int64())])
@@ -86,7 +86,7 @@ SELECT word, sum(count)::BIGINT AS count FROM words GROUP BY word
 _MOST_FREQUENT = "SELECT word, count FROM counts ORDER BY count DESC, word LIMIT ?"
 _CHARACTERS = """
 SELECT character, sum(count)::BIGINT
-FROM (SELECT unnest(regexp_extract_all(word, '(?s).')) AS character, count FROM counts)
+FROM (SELECT unnest(string_split(word, '')) AS character, count FROM counts)
 GROUP BY character
 """
 _DUPLICATES = """
