@@ -76,7 +76,7 @@ def language_of(text: str) -> str | None:
     # The detector learned from texts in small letters: it takes capitals for others.
     if 2 * sum(map(str.isupper, beginning)) > sum(map(str.isalpha, beginning)):
         beginning = beginning.lower()
-    language, _ = _detector().classify(beginning)
+    language, _ = load_detector().classify(beginning)
     # `und` means that the detector is unsure, `zxx` that the text is not a language.
     return None if language in ("und", "zxx") else str(language)
 
@@ -109,8 +109,12 @@ def check_language(given: str | None) -> None:
 
 
 @functools.cache
-def _detector() -> Any:
-    # Loaded when needed: it takes a second and 100 MB.
+def load_detector() -> Any:
+    """Loads the detector, once in each process: it takes half a second and 100 MB.
+
+    Raises:
+      OSError: the folder of temporary files is full; it unpacks its model there.
+    """
     from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
     try:

@@ -26,6 +26,7 @@ from precis.pipelines.command_line.commands import (
 )
 from precis.pipelines.command_line.parser import CommandLine, read_arguments
 from precis.pipelines.command_line.results import show_document
+from precis.pipelines.engines.early_start import start_early
 from precis.pipelines.run.interruption import stopped_line
 from precis.pipelines.run.job_progress import (
     complain,
@@ -97,11 +98,15 @@ def _run(program: str, name: str, flags: Mapping[str, Any], line: CommandLine) -
             if document.text:  # A single text needs no Beam.
                 return _summarize_document(document, flags, line.beam_args)
         if command.uses_beam:
+            # A fork server for search processes has other imports.
+            if "corpus" in flags and not (line.beam_args or flags.get("bundle")):
+                start_early(flags["corpus"], flags.get("workers", 0))
             load_beam(line.beam_args)
-            if not line.is_verbose:
-                from precis.pipelines.engines.beam_runner import quiet_beam
+            from precis.pipelines.engines import beam_runner
 
-                quiet_beam()
+            beam_runner.shorten_stages()
+            if not line.is_verbose:
+                beam_runner.quiet_beam()
             flags = {**flags, "beam_args": line.beam_args}
         if command.uses_tensorflow:
             load_tensorflow()

@@ -1,5 +1,8 @@
-"""The imports of the process that worker processes are forked from."""
+"""The imports of the process that worker processes are forked from, and the detector of
+languages, which nearly every large corpus needs for some of its texts.
+"""
 
+import contextlib
 import logging
 
 # Beam warns about missing packages of Google Cloud. Worker processes inherit the level
@@ -12,3 +15,7 @@ load_arrow()
 load_beam()
 
 import precis.pipelines.engines.tasks  # noqa: E402, F401
+from precis.model.text.language import load_detector  # noqa: E402
+
+with contextlib.suppress(OSError):  # A worker that needs it raises it again.
+    load_detector()

@@ -41,6 +41,7 @@ from precis.model.progress.counters import count_earlier, enter_step
 from precis.pipelines.corpus.dead_letters import DeadLetterWriter
 from precis.pipelines.corpus.task import DeadLetter, FileError
 from precis.pipelines.engines.beam_runner import works_in_this_process
+from precis.pipelines.engines.early_start import TASK_IMPORTS
 from precis.pipelines.run.accounts import (
     FileCounts,
     check_file_counts,
@@ -61,8 +62,6 @@ from precis.pipelines.run.result_files import (
 # The keys of every receipt; the other keys are figures.
 _COMMON_KEYS = ("task", "file_counts", "counts", "files", "dead_letters", "failures")
 _JOB_KEY = "job_fingerprint"
-# The module that the fork server of worker processes imports.
-_IMPORTS = "precis.pipelines.engines.task_imports"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -217,7 +216,7 @@ def run_tasks_here(
             yield from (_report(worker, step, task) for task in tasks)
         return
     load = functools.partial(_load, worker, step)
-    with contextlib.closing(ProcessPool(count, load, imports=_IMPORTS)) as pool:
+    with contextlib.closing(ProcessPool(count, load, imports=TASK_IMPORTS)) as pool:
         largest_first = sorted(tasks, key=worker.progress_size, reverse=True)
         calls = {pool.threads.submit(pool.call, each): each for each in largest_first}
         for call in as_completed(calls):
