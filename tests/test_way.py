@@ -13,7 +13,7 @@ from pathlib import Path
 # Files that execute a function for one article with extractive summaries: while it is
 # read, summarized and written, and in the whole command. The numbers go down only.
 MOST_OF_TASK = 45
-MOST_OF_COMMAND = 81
+MOST_OF_COMMAND = 80
 # Changes of file in the task: calls of a function that lies in another file than the
 # function called before it, in the order in which calls begin.
 MOST_CHANGES = 200

@@ -50,11 +50,11 @@ def chunk_lists(texts: Sequence[str]) -> Any:
     # Each text is followed by a space, and each chunk is read with the space after it.
     joined = b" ".join([*encoded, b""])
     ends = np.flatnonzero(np.frombuffer(joined, np.uint8) == _SPACE) + 1
-    starts = np.concatenate([[0], ends]).astype(np.int32)
+    starts = pa.array(np.concatenate([[0], ends]), pa.int32())
     last = np.searchsorted(ends, np.cumsum(lengths + 1))
-    offsets = np.concatenate([[0], last + 1]).astype(np.int32)
+    offsets = pa.array(np.concatenate([[0], last + 1]), pa.int32())
     spaced = pa.StringArray.from_buffers(
-        len(ends), pa.py_buffer(starts), pa.py_buffer(joined)
+        len(ends), starts.buffers()[1], pa.py_buffer(joined)
     ).dictionary_encode()
     distinct = pc.utf8_slice_codeunits(spaced.dictionary, 0, -1)  # pyright: ignore[reportAttributeAccessIssue]  # Made at import.
     chunks = pa.DictionaryArray.from_arrays(spaced.indices, distinct)

@@ -228,8 +228,10 @@ def pieces_above(
     for word, count in usable:
         for start in range(1, len(word)):
             counts[word[start:]] += count
+        if word.startswith(JOINER):  # a part of a long clause, which is also an end
+            counts[word.removeprefix(JOINER)] += count
     inner = {JOINER + end: count for end, count in counts.items() if count >= threshold}
-    frequent = inner | whole
+    frequent = whole | inner
     letters = {*known, *(JOINER + character for character in known)}
     for _ in range(_ITERATIONS - 1):
         pieces = letters | frequent.keys()

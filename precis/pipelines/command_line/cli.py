@@ -52,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except OSError as error:
         print_error(f"precis: the output cannot be written: {error.strerror}")
         code = code or 1
-    if code > 128:
+    if code:
         kill_processes_below()
     # Otherwise Python waits for threads and clears all modules: 0.05 to 0.3 s, and a
     # second after TensorFlow was imported.

@@ -42,7 +42,7 @@ _COMPRESSED_BYTES = 8 << 10  # read at once; the unit of progress
 _CHECKED_FILES = 16  # files whose states a process keeps, at most 3 MB each
 _STATES = 64
 _LEAST_DISTANCE = 1 << 20  # minimum distance of two states, in compressed bytes
-_ZLIB: Any = zlib_ng  # Its stubs lack `copy`, and its class of errors is no class.
+_ZLIB: Any = zlib_ng  # Its stubs lack `copy`, and declare `error` as a value.
 _GZIP_FORMAT = 16 + _ZLIB.MAX_WBITS
 
 

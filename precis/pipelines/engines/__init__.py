@@ -2,7 +2,6 @@
 
 tasks            runs tasks: counts, publishes, writes receipts, skips finished
                  tasks; several processes of this machine share them
-early_start      starts the fork server of worker processes before Beam is imported
 task_imports     the modules that the fork server of worker processes imports
 beam_runner      Beam's flags and logs, runs pipelines, and explains failures
 engine_options   the flags of Flink and Prism; engine_worker is their worker

@@ -39,10 +39,10 @@ from precis.model.errors import (
 )
 from precis.model.processes import usable_cores
 from precis.model.progress.stages import Stage, stages
-from precis.pipelines.engines.early_start import LEAST_BYTES
 from precis.pipelines.engines.engine_options import cancel_on_flink, engine_flags
 from precis.pipelines.run.options import (
     GENERAL_FLAGS,
+    LEAST_BYTES,
     ProgressOptions,
     option_names,
 )
@@ -246,7 +246,9 @@ def shorten_stages() -> None:
 
     It changes Beam, so only a process that belongs to precis may call it.
     """
-    statesampler.StateSampler.__init__.__defaults__ = (_SAMPLING_MILLISECONDS,)
+    sampler = statesampler.StateSampler
+    if sampler.__init__.__defaults__ == (statesampler.DEFAULT_SAMPLING_PERIOD_MS,):
+        sampler.__init__.__defaults__ = (_SAMPLING_MILLISECONDS,)
 
 
 def _is_not_of_beam(record: logging.LogRecord) -> bool:

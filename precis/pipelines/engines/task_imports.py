@@ -17,5 +17,5 @@ load_beam()
 import precis.pipelines.engines.tasks  # noqa: E402, F401
 from precis.model.text.language import load_detector  # noqa: E402
 
-with contextlib.suppress(OSError):  # A worker that needs it raises it again.
+with contextlib.suppress(Exception):  # A worker that needs it raises it again.
     load_detector()

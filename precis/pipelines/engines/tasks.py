@@ -41,7 +41,6 @@ from precis.model.progress.counters import count_earlier, enter_step
 from precis.pipelines.corpus.dead_letters import DeadLetterWriter
 from precis.pipelines.corpus.task import DeadLetter, FileError
 from precis.pipelines.engines.beam_runner import works_in_this_process
-from precis.pipelines.engines.early_start import TASK_IMPORTS
 from precis.pipelines.run.accounts import (
     FileCounts,
     check_file_counts,
@@ -50,6 +49,7 @@ from precis.pipelines.run.accounts import (
     total_counts,
 )
 from precis.pipelines.run.job import TASKS_FOLDER, Job
+from precis.pipelines.run.options import TASK_IMPORTS
 from precis.pipelines.run.progress import METRICS_NAMESPACE, TaskProgress
 from precis.pipelines.run.result_files import (
     DEAD_LETTERS_FOLDER,

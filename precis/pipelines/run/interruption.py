@@ -165,7 +165,7 @@ def kill_processes_below() -> None:
     The resource tracker of multiprocessing stays: it removes the shared memory that the
     others leave, and ends after the last of them.
     """
-    import psutil  # The import is slow, and most commands are not stopped.
+    import psutil  # The import is slow, and most commands succeed.
 
     for process in psutil.Process().children(recursive=True):
         with contextlib.suppress(psutil.Error):

@@ -47,6 +47,7 @@ def open_database() -> Iterator["duckdb.DuckDBPyConnection"]:
             "preserve_insertion_order": False,
         }
         with duckdb.connect(f"{folder}/keys.duckdb", config=config) as connection:
+            # The database is removed, so nothing is written to it at the end.
             connection.execute("PRAGMA disable_checkpoint_on_shutdown")
             yield connection
 

@@ -260,6 +260,12 @@ def finished_run() -> Any:
     )
 
 
+# The module that the fork server of worker processes imports.
+TASK_IMPORTS = "precis.pipelines.engines.task_imports"
+# A smaller corpus is done before further processes can start.
+LEAST_BYTES = 8 << 20
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class WorkerOptions(Options):
     """Workers"""

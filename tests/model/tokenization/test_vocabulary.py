@@ -231,6 +231,12 @@ def test_pieces_of_long_clauses_are_learned():
     assert letters / sum(map(len, tokenizer.encode(texts))) > 2.5
 
 
+def test_a_part_of_a_clause_is_counted_with_equal_ends_of_words():
+    counts = [("##abbb", 2), ("▁bbb", 1)]
+    expected = {"##bbb": 3, "##bb": 3}
+    assert vocabulary_module.pieces_above(3, counts, set("▁#ab")) == expected
+
+
 def test_an_unknown_character_is_lost_alone_unless_its_word_is_european():
     texts = ["แม่ไปตลาด ฝนตก", "सड़क पुल", "다리가 열렸다", "国会は橋を開いた", "bridge 5"]
     tokenizer = Tokenizer(learn(count_words(texts * 3), size=400))

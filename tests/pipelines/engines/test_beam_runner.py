@@ -8,13 +8,12 @@ import apache_beam as beam
 import pytest
 from apache_beam.options.pipeline_options import DebugOptions
 from apache_beam.runners.worker.statesampler import StateSampler
-from apache_beam.utils.counters import CounterFactory
 from support.command_line import precis
 
 from precis.model.errors import UsageError
 from precis.model.progress.stages import Stage
 from precis.pipelines.engines import beam_runner
-from precis.pipelines.engines.beam_runner import pipeline_options, shorten_stages
+from precis.pipelines.engines.beam_runner import pipeline_options
 from precis.pipelines.engines.remote_checks import check_remote
 from precis.pipelines.summarize.options import SUMMARIZE
 
@@ -134,8 +133,16 @@ def test_a_job_that_can_work_is_taken(arguments, flags):
     assert options.view_as(DebugOptions).lookup_experiment(off)
 
 
-def test_stages_end_when_their_work_does(monkeypatch):
+def test_stages_of_a_command_are_sampled_often(tmp_path, monkeypatch):
     """Beam waits for the sampler of a stage, which by default wakes up every 0.2 s."""
+    periods = set()
+    start = StateSampler.start
+
+    def noted(sampler):
+        periods.add(sampler.sampling_period_ms)
+        start(sampler)
+
     monkeypatch.setattr(StateSampler.__init__, "__defaults__", (200,))
-    shorten_stages()
-    assert StateSampler("stage", CounterFactory()).sampling_period_ms == 10
+    monkeypatch.setattr(StateSampler, "start", noted)
+    assert precis("summarize", corpus="sample:2", output=tmp_path / "summaries") == 0
+    assert periods == {10}
